@@ -46,7 +46,7 @@ mutants: $(VENV)/ready
 	$(BIN)/python -m tools.mutants $(ARGS)
 
 house: $(VENV)/ready
-	$(BIN)/python tools/house.py
+	$(BIN)/python tools/house.py --write --flows
 
 # What a package index gets; then each installed in an empty environment, and tried. The second takes minutes.
 dist: $(VENV)/ready

@@ -110,12 +110,12 @@ FLOODS = {
     "sign-in, headers": flood(SIGN_IN, MULTIPART, b"A: b\r\n", before=b"--b\r\n"),
     "JSON objects": flood(PREDICTIONS, JSON, b"{},", before=b"[", after=b"{}]"),
     "JSON lists": flood(PREDICTIONS, JSON, b"[],", before=b"[", after=b"[]]"),
-    "JSON, estimate": flood("/v1/datasets/census/estimate", JSON, b"{},", before=b"[", after=b"{}]"),
+    "JSON, estimate": flood("/v1/estimates", JSON, b"{},", before=b"[", after=b"{}]"),
     "JSON, points": flood(
-        "/v1/sessions",
+        "/v1/jobs",
         JSON,
         b"{},",
-        before=b'{"dataset":"census","epsilon":0.1,"public_points":[',
+        before=b'{"kind":"session","dataset":"census","epsilon":0.1,"public_points":[',
         after=b"{}]}",
     ),
     "CSV rows": flood(PREDICTIONS, CSV, b"1\n", before=b"age\n"),
@@ -200,8 +200,8 @@ def _status(line: socket.socket) -> str:
 
 def long_polls(target: Target) -> str:
     """600 of one key, for a job that waits behind others."""
-    job = {"dataset": "census", "learner": "logistic", "epsilon": 0.001}
-    ids = [json.loads(target.attack("POST", "/v1/releases", "alice", job)).get("id") for _ in range(60)]
+    job = {"kind": "release", "dataset": "census", "learner": "logistic", "epsilon": 0.001}
+    ids = [json.loads(target.attack("POST", "/v1/jobs", "alice", job)).get("id") for _ in range(60)]
     waiting = [each for each in ids if each][-1]
     at_once(600, lambda: target.attack("GET", f"/v1/jobs/{waiting}?wait=10", "alice"))
     return ""
@@ -233,11 +233,11 @@ def _signed_in(target: Target) -> tuple[int, dict[str, str]]:
 
 def many_trainings(target: Target) -> str:
     """230 tiny ones of one analyst; then bob asks for one."""
-    job = {"dataset": "census", "learner": "logistic", "epsilon": 0.001}
+    job = {"kind": "release", "dataset": "census", "learner": "logistic", "epsilon": 0.001}
     for _ in range(230):
-        target.attack("POST", "/v1/releases", "alice", job)
+        target.attack("POST", "/v1/jobs", "alice", job)
     began = time.monotonic()
-    status, content = target.call("POST", "/v1/releases", "bob", job | {"epsilon": 0.05, "delta": 1e-8})
+    status, content = target.call("POST", "/v1/jobs", "bob", job | {"epsilon": 0.05, "delta": 1e-8})
     asked = json.loads(content)
     while asked.get("state") in ("waiting", "running") and time.monotonic() - began < 60:
         asked = json.loads(target.call("GET", f"/v1/jobs/{asked['id']}?wait=20", "bob")[1])

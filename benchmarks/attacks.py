@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-MOST_MEMORY = 8 << 30
+MAX_MEMORY = 8 << 30
 """Of address space: so that a server that does not stop growing ends, and not the machine."""
 OWNER = """
 [server]
@@ -56,7 +56,7 @@ census = {{ epsilon = 500.0, delta = 5e-4 }}
 [analysts.bob]
 census = {{ epsilon = 500.0, delta = 5e-4 }}
 """
-ESTIMATE = {"learner": "logistic", "epsilon": 1.0, "delta": 1e-6}
+ESTIMATE = {"kind": "session", "dataset": "census", "learner": "logistic", "epsilon": 1.0, "delta": 1e-6}
 
 
 class Target:
@@ -132,7 +132,7 @@ class Others:
             self._measure,
             lambda: self._ask("healthz", "GET", "/healthz"),
             lambda: self._ask("datasets", "GET", "/v1/datasets", "bob"),
-            lambda: self._ask("estimate", "POST", "/v1/datasets/census/estimate", "bob", ESTIMATE),
+            lambda: self._ask("estimate", "POST", "/v1/estimates", "bob", ESTIMATE),
         ]
         threads = [threading.Thread(target=self._again, args=(each,)) for each in asking]
         for thread in threads:
@@ -170,9 +170,9 @@ def attacked_server(folder: Path, server: str = "") -> Iterator[Target]:
     """`privlearn serve` with default limits on 5,000 made-up people; SIGKILL at the end, whatever happened to it."""
     from privlearn.data import write_table
     from privlearn.data.datasets import census_schema, simulated_census
-    from privlearn.service.access.keys import create_key
-    from privlearn.service.holder.settings import Owner
-    from privlearn.service.store.store import open_store
+    from privlearn.server.access.keys import create_key
+    from privlearn.server.holder.settings import Owner
+    from privlearn.server.store.store import open_store
 
     write_table(simulated_census(5000, 1), folder / "census.csv")
     census_schema().save(folder / "census.schema.yaml")
@@ -187,7 +187,7 @@ def attacked_server(folder: Path, server: str = "") -> Iterator[Target]:
         stdout=subprocess.PIPE,
         stderr=(folder / "server.log").open("wb"),
         start_new_session=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY)),
     )
     try:
         assert process.stdout is not None
@@ -235,7 +235,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, attacked_server(Path(folder)) as target:
         target.session = target.trained("sessions")
-        target.call("POST", "/v1/datasets/census/estimate", "bob", ESTIMATE)  # the first one takes seconds
+        target.call("POST", "/v1/estimates", "bob", ESTIMATE)  # the first one takes seconds
         quiet = Others(target)
         with quiet.watching():
             time.sleep(options.seconds)

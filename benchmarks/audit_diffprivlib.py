@@ -52,10 +52,10 @@ def main(runs: int) -> int:
 
 def exact_epsilon(norm: float, epsilon: float = 1.0, strength: float = 1.0) -> float:
     """Largest privacy loss of its output in one dimension, from its own constants (mechanisms/vector.py)."""
-    from privlearn.audit.laws import Grid, objective_laws
+    from privlearn.audit.densities import Grid, objective_densities
     from privlearn.audit.neighbours import Pair, Records
-    from privlearn.erm import Logistic
     from privlearn.mechanisms import Task
+    from privlearn.solvers import Logistic
 
     total, left = 5, epsilon - 2.0 * math.log1p(0.25 * norm / strength)
     if left <= 0:
@@ -67,7 +67,7 @@ def exact_epsilon(norm: float, epsilon: float = 1.0, strength: float = 1.0) -> f
         noise_scale=2.0 * norm / left,
     )
     pair = Pair("row silenced", Records.of(np.array([[norm]])), Records.of(np.array([[0.0]])))
-    return objective_laws(mechanism, pair, Grid.around(np.zeros(1), 20.0, 400_001)).worst_loss
+    return objective_densities(mechanism, pair, Grid.around(np.zeros(1), 20.0, 400_001)).worst_loss
 
 
 def _fits(python: Path, parameters: dict[str, Any]) -> Any:

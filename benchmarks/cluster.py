@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from privlearn import Cluster, PrivateLogisticRegression
 from privlearn.data import open_records
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.estimators.cluster.held import HeldRows
+from privlearn.estimators.cluster.remote_rows import RemoteRows
 from tests.support.dask_cluster import running_cluster
 
 PIECE = 125_000
@@ -53,15 +53,15 @@ def counted() -> Iterator[dict[str, float]]:
     from distributed.comm import tcp
 
     found = {"load": 0.0, "passes": 0, "seconds": 0.0, "bytes": 0}
-    load, total, to_frames, from_frames = HeldRows.load, HeldRows.total, tcp.to_frames, tcp.from_frames
+    load, total, to_frames, from_frames = RemoteRows.load, RemoteRows.total, tcp.to_frames, tcp.from_frames
 
-    def loaded(held: HeldRows) -> None:
+    def loaded(held: RemoteRows) -> None:
         start = time.perf_counter()
         load(held)
         found["load"] = time.perf_counter() - start
         found["bytes"] = 0  # of passes alone
 
-    def summed(held: HeldRows, *question: Any) -> list[Any]:
+    def summed(held: RemoteRows, *question: Any) -> list[Any]:
         start = time.perf_counter()
         answer = total(held, *question)
         found["seconds"] += time.perf_counter() - start
@@ -77,11 +77,12 @@ def counted() -> Iterator[dict[str, float]]:
         found["bytes"] += sum(memoryview(frame).nbytes for frame in frames)
         return await from_frames(frames, **settings)
 
-    HeldRows.load, HeldRows.total, tcp.to_frames, tcp.from_frames = loaded, summed, sent, received  # type: ignore[method-assign,assignment]
+    RemoteRows.load, RemoteRows.total, tcp.to_frames, tcp.from_frames = loaded, summed, sent, received  # type: ignore[method-assign,assignment]
     try:
         yield found
     finally:
-        HeldRows.load, HeldRows.total, tcp.to_frames, tcp.from_frames = load, total, to_frames, from_frames  # type: ignore[method-assign]
+        RemoteRows.load, RemoteRows.total = load, total  # type: ignore[method-assign]
+        tcp.to_frames, tcp.from_frames = to_frames, from_frames
 
 
 def compare(cluster: Cluster, folder: Path, rows: int) -> str:

@@ -24,7 +24,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from privlearn import NothingRecorded, PrivateLogisticRegression, Schema, evaluate
 from privlearn.data.datasets import census_schema, load_adult, simulated_census
-from privlearn.evaluation.metrics import QUANTILES
+from privlearn.statistics.evaluation.metrics import QUANTILES
 
 SCHEMA = Path(__file__).parent.parent / "examples" / "adult.schema.yaml"
 DELTA = 1e-6

@@ -1,4 +1,4 @@
-"""How well `privlearn plan --parties` foretells: expected gains of three parties against measured ones.
+"""How well `privlearn agreement --parties` foretells: expected gains of three parties against measured ones.
 
     PRIVLEARN_DATA=... python benchmarks/gains.py [--data adult bank] [--seeds 5] [--epsilons 0.1 1 4]
 
@@ -17,7 +17,7 @@ import numpy as np
 from parties import DATA, DELTA
 
 from privlearn import PrivateLogisticRegression, Schema
-from privlearn.multiparty import MultipartyPlan, expected_gains, train_together
+from privlearn.parties import JointTraining, expected_gains, train_together
 
 FRACTIONS = {"east": 0.05, "north": 0.25, "west": 0.70}
 
@@ -43,21 +43,23 @@ def measured(data: str, epsilons: list[float], seeds: int) -> None:
             for name, part in parts.items():
                 own = PrivateLogisticRegression(**settings, random_state=seed).fit(part)
                 errors.setdefault((epsilon, name), []).append(1.0 - own.score(held_out, truth))
-            plan = MultipartyPlan(**settings, parties={name: part.num_rows for name, part in parts.items()})
-            joint = train_together(plan, parts, random_state=seed).model.predict(held_out)
+            agreement = JointTraining(
+                **settings, parties={name: part.num_rows for name, part in parts.items()}
+            )
+            joint = train_together(agreement, parts, random_state=seed).model.predict(held_out)
             errors.setdefault((epsilon, ""), []).append(float(np.mean(joint != truth)))
     scale = np.mean(guess) - np.mean(plain)
     print(f"{data}: error without privacy {np.mean(plain):.3f}, of guessing {np.mean(guess):.3f}")
     print("epsilon  party  records  error alone  together  gain measured  expected  verdict")
     for epsilon in epsilons:
         together = np.mean(errors[epsilon, ""])
-        plan = MultipartyPlan(
+        agreement = JointTraining(
             epsilon=epsilon,
             delta=DELTA,
             schema=schema,
             parties={name: part.num_rows for name, part in parts.items()},
         )
-        for party in expected_gains(plan):
+        for party in expected_gains(agreement):
             alone = np.mean(errors[epsilon, party.party])
             print(
                 f"{epsilon:7g}  {party.party:<5}  {party.records:7,}  {alone:11.3f}  {together:8.3f}  "

@@ -1,10 +1,12 @@
 """How often intervals hold what they are about: data sets drawn again and again from one simulated population.
 
     python benchmarks/intervals.py [--runs 500] [--sizes 4000 12000 36000] [--epsilons 0.5 2] [--model logistic]
+                                   [--persons]
 
 Each line is one number of records, one epsilon and one mechanism: the share of 95 % intervals, over all data sets and
 all coefficients, points of effect curves or new rows, that hold the truth, for privacy intervals (the minimiser on the
-same records without noise) and confidence intervals (the population's minimiser, with the same regularization).
+same records without noise) and confidence intervals (the population's minimiser, with the same regularization). With
+`--persons` a record is a person with 1 to 40 rows, which share a ward and a deviation of their own.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from privlearn import (
     intervals,
 )
 from privlearn.arrays import Array
-from privlearn.erm import Problem, minimise, minimise_multinomial
 from privlearn.mechanisms import ReleaseMechanism
+from privlearn.solvers import Problem, minimise, minimise_multinomial
 
 Held = dict[tuple[str, str], NDArray[np.bool_]]
 
@@ -53,47 +55,77 @@ COLUMNS = {
 }
 
 
-def schema_of(model: str) -> Schema:
+MAX_ROWS = 40
+
+
+def schema_of(model: str, persons: bool = False) -> Schema:
     target: dict[str, Any] = {"classes": ["no", "maybe", "yes"] if model == "softmax" else ["no", "yes"]}
     if model == "regression":
         target = {"lower": -4, "upper": 4}
     described = {"name": "clinic", "columns": COLUMNS, "target": {"name": "answer"} | target, "pairs": "none"}
-    return Schema.from_dict(described)
+    return Schema.from_dict(described | ({"person": "who"} if persons else {}))
 
 
-def population(model: str, rows: int, random: np.random.Generator) -> pa.Table:
+def population(model: str, records: int, random: np.random.Generator, persons: bool = False) -> pa.Table:
     """Age acts as a line, dose as a curve, wards differ; each answer has noise of its own."""
+    counts = np.minimum(random.geometric(0.2, records), MAX_ROWS) if persons else np.ones(records, np.int64)
+    who, rows = np.repeat(np.arange(records), counts), int(counts.sum())
     age, dose = random.uniform(20, 80, rows), random.uniform(0, 10, rows)
-    ward = random.choice(3, rows, p=[0.5, 0.3, 0.2])
+    ward = random.choice(3, records, p=[0.5, 0.3, 0.2])[who]
     score = (age - 50) / 25 + 1.5 * np.sin(dose / 2) + np.array([0.0, 0.5, -0.5])[ward]
+    if persons:
+        score = score + random.normal(size=records)[who]
     if model == "regression":
         answer: Any = np.clip(0.8 * score + 0.7 * random.normal(size=rows), -4, 4)
     else:
         noisy = score + random.logistic(size=rows)
         words, cuts = (["no", "maybe", "yes"], [-1, 1]) if model == "softmax" else (["no", "yes"], [0])
         answer = np.array(words)[np.searchsorted(cuts, noisy)]
-    return pa.table({"age": age, "dose": dose, "ward": np.array(["a", "b", "c"])[ward], "answer": answer})
+    columns = {"age": age, "dose": dose, "ward": np.array(["a", "b", "c"])[ward], "answer": answer}
+    return pa.table(columns | ({"who": who} if persons else {}))
+
+
+def draw(people: pa.Table, records: int, random: np.random.Generator) -> pa.Table:
+    """Return records, or persons with all their rows, drawn with replacement."""
+    if "who" not in people.column_names:
+        return people.take(random.integers(0, people.num_rows, records))
+    who = people["who"].to_numpy()
+    starts, counts = np.flatnonzero(np.diff(who, prepend=-1)), np.bincount(who)
+    chosen = random.integers(0, len(counts), records)
+    owner = np.repeat(np.arange(records), counts[chosen])
+    inside = np.arange(len(owner)) - np.repeat(np.cumsum(counts[chosen]) - counts[chosen], counts[chosen])
+    table = people.take(starts[chosen][owner] + inside)
+    return table.set_column(table.column_names.index("who"), "who", pa.array(owner))
+
+
+def row_weights(table: pa.Table) -> tuple[Array | None, int]:
+    """Return the weight of each row and the number of records or persons."""
+    if "who" not in table.column_names:
+        return None, table.num_rows
+    counts = np.bincount(table["who"].to_numpy())
+    return 1.0 / counts[table["who"].to_numpy()], len(counts)
 
 
 def without_noise(release: Release, table: pa.Table) -> Array:
     """The minimiser on these rows: the same features, loss and regularization, no noise."""
     model, mechanism = release.model, cast(ReleaseMechanism, release.certificate.mechanism)
     features: Any = model.encoder.encode(table.drop_columns("answer"))
+    weights, total = row_weights(table)
     strength = mechanism.effective_regularization
     answers = table["answer"].to_numpy(zero_copy_only=False)
     loss: Any = mechanism.task.loss
-    if loss.sees == "classes":
+    if loss.argument == "classes":
         labels = np.searchsorted(["maybe", "no", "yes"], answers.astype(str))
         labels = np.array([1, 0, 2])[labels]
         return minimise_multinomial(
-            features, labels, 3, regularization=strength, total=len(labels), tolerance=1e-8
+            features, labels, 3, regularization=strength, total=total, row_weights=weights, tolerance=1e-8
         ).coefficients.ravel()
-    if loss.sees == "residual":
+    if loss.argument == "residual":
         problem = Problem(
-            features, np.ones(len(answers)), loss, strength, len(answers), offsets=answers / 4.0
+            features, np.ones(len(answers)), loss, strength, total, weights, offsets=answers / 4.0
         )
     else:
-        problem = Problem(features, np.where(answers == "yes", 1.0, -1.0), loss, strength, len(answers))
+        problem = Problem(features, np.where(answers == "yes", 1.0, -1.0), loss, strength, total, weights)
     return minimise(problem, tolerance=1e-8).coefficients
 
 
@@ -115,12 +147,12 @@ def one_run(
 ) -> Held | None:
     """Whether each interval holds the truth; None if no interval was given."""
     random = np.random.default_rng(seed)
-    table = people.take(random.integers(0, people.num_rows, records))
+    table = draw(people, records, random)
     new = population(model, NEW_ROWS, np.random.default_rng(2)).drop_columns("answer")
     estimator = MODELS[model](
         epsilon=epsilon,
         delta=DELTA,
-        schema=schema_of(model),
+        schema=schema_of(model, "who" in people.column_names),
         mechanism=mechanism,
         random_state=seed,
     )
@@ -159,8 +191,9 @@ def main() -> None:
     parser.add_argument("--mechanisms", nargs="+", default=["objective", "output"])
     parser.add_argument("--model", choices=MODELS, default="logistic")
     parser.add_argument("--price", type=float, help="epsilon of the curvature; that of the model by default")
+    parser.add_argument("--persons", action="store_true", help="persons with 1 to 40 rows")
     arguments = parser.parse_args()
-    people = population(arguments.model, POPULATION, np.random.default_rng(1))
+    people = population(arguments.model, POPULATION, np.random.default_rng(1), arguments.persons)
     print(f"{arguments.model}, {arguments.runs} data sets")
     print("records epsilon mechanism given", *(f"{kind}:{part}" for kind in KINDS for part in PARTS))
     for records in arguments.sizes:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from privlearn import NothingRecorded, PrivateRegressor, Schema
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.multiparty import JointDiscovery, JointMoments, discover_together, moments_together
+from privlearn.parties import JointDiscovery, JointMoments, discover_together, moments_together
 from privlearn.release.moments_file import schema_for
 
 DELTA = 1e-6

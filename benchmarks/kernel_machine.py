@@ -29,7 +29,7 @@ from sklearn.svm import SVC
 from privlearn import Schema
 from privlearn.data import SchemaEncoder
 from privlearn.data.datasets import load_adult
-from privlearn.erm import Hinge, KernelProblem, KernelSolution, loss_from_name, losses_of, minimise_kernel
+from privlearn.solvers import Hinge, KernelProblem, KernelSolution, loss_from_name, losses_of, minimise_kernel
 
 SCHEMA = Path(__file__).parent.parent / "examples" / "adult.schema.yaml"
 GAMMA = 2.0

@@ -20,7 +20,7 @@ import numpy as np
 
 from privlearn import PrivateSVC, Schema
 from privlearn.data.datasets import load_adult
-from privlearn.reproduce.jt13_covertype import POINTS, covertype
+from privlearn.papers.jt13_covertype import POINTS, covertype
 
 SCHEMA = Path(__file__).parent.parent / "examples" / "adult.schema.yaml"
 Split = tuple[Any, Any, Any, Any, Any]

@@ -39,8 +39,8 @@ from typing import Any, TypeVar
 from privlearn import Ledger
 from privlearn.client import Client, Unreachable
 from privlearn.errors import BudgetExceeded, LedgerError
-from privlearn.service.access.keys import create_key
-from privlearn.service.store.log_file import first_head, kept_events, verify_log
+from privlearn.server.access.keys import create_key
+from privlearn.server.store.log_file import first_head, iterate_events, verify_log
 from tests.support.postgresql_cluster import Cluster, cluster
 from tests.support.raw_store import execute
 from tests.support.real_server import Clinic, RealServer
@@ -115,7 +115,7 @@ class Trial:
         self.demand(decided == execute(store, "SELECT count(*) FROM events WHERE actor = 'bea'"), "decisions")
         self.clinic.check_accounts(self.received)
         Ledger.open(store, "clinic").check()
-        verify_log(first_head(store), kept_events(store))
+        verify_log(first_head(store), iterate_events(store))
 
     def demand(self, holds: bool, otherwise: str) -> None:
         if not holds:

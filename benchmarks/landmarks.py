@@ -27,7 +27,7 @@ from tables import load
 
 from privlearn import PrivateSVC
 from privlearn.data.datasets import load_newsgroups
-from privlearn.reproduce.jt13_covertype import POINTS, covertype
+from privlearn.papers.jt13_covertype import POINTS, covertype
 
 MADE = "schema"
 TESTED = 5000

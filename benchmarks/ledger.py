@@ -29,18 +29,17 @@ import uvicorn
 from sqlalchemy import insert, select
 
 from privlearn import Guarantee, Ledger
-from privlearn.ledger import Cost
-from privlearn.ledger.composition import Amount
-from privlearn.ledger.sums import WHOLE, Counted, columns_of, counted_in
-from privlearn.ledger.tables import entries, sums
-from privlearn.listening import listen
-from privlearn.service.access.keys import create_key
-from privlearn.service.holder.settings import Owner
-from privlearn.service.server import configuration, make_app
-from privlearn.service.service import Service
-from privlearn.service.store.tables import events, jobs, results
-from privlearn.service.timing import as_text, now
-from privlearn.storage import excluding, reading
+from privlearn.budget.composition import Amount, Cost
+from privlearn.budget.storage import excluding, reading
+from privlearn.budget.tables import entries, sums
+from privlearn.budget.totals import WHOLE, PartTotals, totals_from_row, totals_to_columns
+from privlearn.parties.listening import listen
+from privlearn.server.access.keys import create_key
+from privlearn.server.holder.settings import Owner
+from privlearn.server.server import configuration, make_app
+from privlearn.server.service import Service
+from privlearn.server.store.tables import events, jobs, results
+from privlearn.server.timing import as_text, now
 
 ANALYSTS = ("alice", "bob", "carol", "dave")
 BATCH = 5000
@@ -101,7 +100,9 @@ def made_by_the_server(url: str, key: str) -> dict[str, str]:
     found = {}
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
         for kind in ("release", "session"):
-            asked = client.post(f"/v1/{kind}s", json={"dataset": "clinic", "epsilon": 0.5, "delta": 1e-9})
+            asked = client.post(
+                "/v1/jobs", json={"kind": kind, "dataset": "clinic", "epsilon": 0.5, "delta": 1e-9}
+            )
             asked.raise_for_status()
             found[kind] = asked.json()["id"]
             while client.get(f"/v1/jobs/{found[kind]}?wait=20").json()["state"] not in ("done", "failed"):
@@ -135,7 +136,7 @@ def fill(store: str, models: dict[str, str], trainings: int) -> None:
             last_entry += 1
             rows[entries].append(_entry(id, analyst, state, moment))
             for whose in (WHOLE, analyst):
-                count, counted = standing.get(whose, (0, Counted()))
+                count, counted = standing.get(whose, (0, PartTotals()))
                 standing[whose] = count + 1, counted.after(state, COST)
                 named = {
                     "dataset": "clinic",
@@ -144,7 +145,7 @@ def fill(store: str, models: dict[str, str], trainings: int) -> None:
                     "number": count + 1,
                     "entry": last_entry,
                 }
-                rows[sums].append(named | columns_of(standing[whose][1]))
+                rows[sums].append(named | totals_to_columns(standing[whose][1]))
         rows[events].append(
             {"time": moment, "actor": analyst, "action": "asked", "dataset": "clinic", "details": {"job": id}}
         )
@@ -154,9 +155,9 @@ def fill(store: str, models: dict[str, str], trainings: int) -> None:
                 connection.execute(insert(table), added[start : start + BATCH])
 
 
-def _standing(connection: Any) -> dict[str, tuple[int, Counted]]:
+def _standing(connection: Any) -> dict[str, tuple[int, PartTotals]]:
     found = connection.execute(select(sums).order_by(sums.c.number)).all()
-    return {row.account: (row.number, counted_in(row)) for row in found}
+    return {row.account: (row.number, totals_from_row(row)) for row in found}
 
 
 def _entry(id: str, analyst: str, state: str, moment: str) -> dict[str, Any]:
@@ -192,7 +193,13 @@ PAGES = {
     "holder": ("/console", "/console/clinic", "/sessions", "/releases", "/log", "/keys"),
     "alice": ("/desk", "/desk/clinic", "/desk/clinic/train", "/sessions", "/releases"),
 }
-LISTS = ("/v1/jobs", "/v1/results", "/v1/releases", "/v1/sessions", "/v1/datasets/clinic/budget")
+LISTS = (
+    "/v1/jobs",
+    "/v1/results",
+    "/v1/results?kind=release",
+    "/v1/results?kind=session",
+    "/v1/datasets/clinic/budget",
+)
 
 
 def measure(url: str, service: Service, rounds: int) -> dict[str, Time]:
@@ -220,8 +227,9 @@ def measure(url: str, service: Service, rounds: int) -> dict[str, Time]:
         base_url=url, headers={"Authorization": f"Bearer {keys['alice']}"}, timeout=120
     ) as client:
         body = {"dataset": "clinic", "epsilon": 0.01, "delta": 1e-10}
-        found["alice POST /v1/releases"] = median_ms(
-            lambda: client.post("/v1/releases", json=body).raise_for_status(), min(rounds, 5)
+        found["alice POST /v1/jobs"] = median_ms(
+            lambda: client.post("/v1/jobs", json={"kind": "release"} | body).raise_for_status(),
+            min(rounds, 5),
         )
     return found
 

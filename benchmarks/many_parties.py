@@ -25,12 +25,12 @@ import numpy as np
 import pyarrow.parquet
 
 from privlearn import Schema
+from privlearn.budget.ledger import Ledger
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger
-from privlearn.multiparty import Cohort, NoiseShare
-from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity, write_certificate
-from privlearn.multiparty.secure_sum.round import SecureSum
+from privlearn.parties import Cohort, NoiseShare
+from privlearn.parties.run.identity import COORDINATOR_NAME, Identity, write_certificate
+from privlearn.parties.secure_sum.round import SecureSum
 from tests.support.killed_runs import ForkedCommand
 
 PROMISE = Guarantee(2.0, 1e-5)

@@ -16,8 +16,8 @@ import numpy as np
 
 from privlearn import PrivateLogisticRegression, PrivateSVC, Schema
 from privlearn.data.datasets import load_adult, load_bank_marketing
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.multiparty.run.training import train_together
+from privlearn.parties.run.joint_training import JointTraining
+from privlearn.parties.run.simulation import train_together
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 Loss = Literal["logistic", "huber_hinge"]
@@ -48,13 +48,13 @@ def errors(table: Any, schema: Schema, loss: Loss, epsilon: float, seed: int) ->
     sizes = {name: part.num_rows for name, part in tables.items()}
     rounds = ""
     for algorithm in JOINT:
-        plan = MultipartyPlan(
+        agreement = JointTraining(
             schema=schema, parties=sizes, epsilon=epsilon, delta=DELTA, loss=loss, algorithm=algorithm
         )
-        release = train_together(plan, tables, random_state=seed)
+        release = train_together(agreement, tables, random_state=seed)
         found[algorithm] = float(np.mean(release.model.predict(held_out) != truth))
         if algorithm == "descent":
-            rounds = f"{plan.mechanism.rounds} {plan.mechanism.calibration}"
+            rounds = f"{agreement.mechanism.rounds} {agreement.mechanism.calibration}"
     return found, rounds
 
 

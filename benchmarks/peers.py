@@ -31,7 +31,7 @@ from peers_report import RESULTS, results, write_report
 from pyarrow import feather
 from softmax import mnist
 
-from privlearn.data.encode.column_cells import codes
+from privlearn.data.encoding.column_cells import codes
 
 DELTA = 1e-5
 EPSILONS = (0.1, 0.5, 1.0, 4.0)

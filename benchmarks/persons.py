@@ -2,8 +2,8 @@
 
     PRIVLEARN_DATA=... python benchmarks/persons.py [--splits 3] [--epsilons 1 4] [--patients 70000]
 
-Patients are split at random, four fifths to learn from. The error is that of patients who were not learnt from, each
-counted once, as the mean over their stays.
+Patients are split at random, four fifths to learn from. Error and AUC are those of patients who were not learnt from,
+each counted once, with equal weights for their stays. "output" repeats the first way with output perturbation.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.metrics import roc_auc_score
 
 from privlearn import PrivateLogisticRegression, Schema
 from privlearn.data.sources.files import read_table
@@ -75,22 +76,26 @@ def ways(table: pa.Table, first: np.ndarray) -> dict[str, tuple[Schema, pa.Table
             table.filter(pa.array(first)),
         ),
         f"rows_per_person: {MOST_STAYS}": (without_person(rows_per_person=MOST_STAYS), table),
+        "person, output": (Schema.from_dict(CONTENT), table),
     }
 
 
-def patient_error(model: Any, table: pa.Table, patients: np.ndarray) -> float:
+def patient_scores(model: Any, table: pa.Table, patients: np.ndarray) -> tuple[float, float]:
+    """Return error and AUC, persons weighing the same."""
     came_back = np.array([label != "NO" for label in table.column("readmitted").to_pylist()])
-    wrong = (np.asarray(model.predict(table)) == "came back") != came_back
+    scores = model.predict_proba(table)[:, 1]
     _, person = np.unique(patients, return_inverse=True)
-    return float(np.mean(np.bincount(person, wrong) / np.bincount(person)))
+    weights = 1.0 / np.bincount(person)[person]
+    error = np.average((scores > 0.5) != came_back, weights=weights)
+    return float(error), float(roc_auc_score(came_back, scores, sample_weight=weights))
 
 
 def measured(splits: int, epsilons: list[float], most: int) -> None:
     table = stays()
     patients = np.array(table.column("patient_nbr").to_pylist())
     everybody = np.unique(patients)
-    print("way                                  epsilon  persons or rows  mechanism   error")
-    for place in range(3):
+    print("way                                  epsilon  persons or rows  mechanism   error and AUC")
+    for place in range(4):
         for epsilon in (*epsilons, math.inf):
             errors = []
             for seed in range(splits):
@@ -102,15 +107,19 @@ def measured(splits: int, epsilons: list[float], most: int) -> None:
                 first[np.unique(patients[train], return_index=True)[1]] = True
                 name, (schema, used) = list(ways(rows, first).items())[place]
                 delta = 0.0 if math.isinf(epsilon) else DELTA
+                mechanism = "output" if name.endswith("output") else "auto"
                 model = PrivateLogisticRegression(
-                    epsilon=epsilon, delta=delta, schema=schema, random_state=seed
+                    epsilon=epsilon, delta=delta, schema=schema, mechanism=mechanism, random_state=seed
                 ).fit(used)
-                errors.append(patient_error(model, table.filter(pa.array(test)), patients[test]))
+                errors.append(patient_scores(model, table.filter(pa.array(test)), patients[test]))
                 task = model.certificate_.mechanism
-            spread = np.std(errors, ddof=1) / math.sqrt(splits) if splits > 1 else math.nan
+            (error, auc), (spread, auc_spread) = (
+                np.mean(errors, axis=0),
+                np.std(errors, axis=0, ddof=min(splits - 1, 1)) / math.sqrt(splits),
+            )
             print(
                 f"{name:<36} {epsilon:>7g}  {task.task.total:>15,}  {task.name:<10}  "
-                f"{np.mean(errors):.4f} +- {spread:.4f}",
+                f"{error:.4f} +- {spread:.4f}  {auc:.4f} +- {auc_spread:.4f}",
                 flush=True,
             )
 

@@ -23,7 +23,7 @@ import tables
 from sklearn.datasets import load_breast_cancer
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Schema, plan
-from privlearn.data.datasets import census_schema, data_folder, simulated_census
+from privlearn.data.datasets import census_schema, data_directory, simulated_census
 
 MODELS = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC, "regression": PrivateRegressor}
 RECORDS = (1_000, 6_000, 36_000)
@@ -69,7 +69,7 @@ def breast_cancer() -> Data:
 
 def housing() -> Data:
     """California's house values; bounds as a person might write them down."""
-    rows = np.loadtxt(data_folder() / "california_housing" / "cal_housing.data.gz", delimiter=",")
+    rows = np.loadtxt(data_directory() / "california_housing" / "cal_housing.data.gz", delimiter=",")
     bounds = {
         "longitude": (-125, -114), "latitude": (32, 42), "age": (0, 60), "rooms": (0, 40_000), "bedrooms": (0, 7_000),
         "people": (0, 40_000), "households": (0, 7_000), "income": (0, 16),

@@ -43,8 +43,8 @@ def errors(name: str, seed: int, most: int) -> dict[str, float]:
         rows, tested = (_projected(part.rows.features, size, seed) for part in (work, test))
         work = work.on(dataclasses.replace(work.rows, features=rows, landmarks=None))
         randomness = SeededRandomness(np.random.default_rng(seed))
-        coefficients = work.run(work.plan(promise), randomness)
-        wrong = (tested @ coefficients[0] > 0) != (test.rows.goal.answers == 1)
+        coefficients = work.run(work.calibrate(promise), randomness)
+        wrong = (tested @ coefficients[0] > 0) != (test.rows.targets.answers == 1)
         found["unit rows" if size is None else f"M = {size}"] = float(np.mean(wrong))
     return found
 

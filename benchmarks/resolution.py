@@ -1,4 +1,4 @@
-"""What the chosen resolution gains over version 0.1's encoding: mean test error against epsilon, 80/20 splits.
+"""What the chosen resolution gains over the centred encoding: mean test error against epsilon, 80/20 splits.
 
     PRIVLEARN_DATA=... python benchmarks/resolution.py [adult covertype ...] [--epsilons 0.1 1] [--strengths 1 1.5 4]
 
@@ -22,8 +22,8 @@ import tables
 from privlearn import PrivateLogisticRegression, PrivateSVC, Schema, SchemaEncoder
 from privlearn.accounting import gaussian_ratio
 from privlearn.data import Resolution
-from privlearn.data.encode.resolution import choose_resolution
-from privlearn.relation import relation_named
+from privlearn.data.encoding.resolution import choose_resolution
+from privlearn.relation import get_relation
 
 MODELS = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC}
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -79,7 +79,7 @@ def cells(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
         assert schema.target is not None
         labels = SchemaEncoder(schema).encode_labels(table[schema.target.name])
         for epsilon in arguments.epsilons:
-            noise = relation_named(arguments.neighbours).gradients / gaussian_ratio(epsilon, delta)
+            noise = get_relation(arguments.neighbours).gradients / gaussian_ratio(epsilon, delta)
             chosen = choose_resolution(schema, int(0.8 * len(labels)), noise)
             settings = {"epsilon": epsilon, "delta": delta, "neighbours": arguments.neighbours}
             for resolution in (None, chosen):
@@ -96,7 +96,7 @@ def cells(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
 
 def described(resolution: Resolution | None) -> str:
     if resolution is None:
-        return "version 0.1"
+        return "centred"
     bins = f"bins {resolution.bins} {resolution.bin_share:.2f}"
     return f"{bins}, grid {resolution.grid} {resolution.pair_share:.2f}"
 

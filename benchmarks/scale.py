@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py                                   # 10^5 and 10^6 rows
     python benchmarks/scale.py 1e5 1e6 1e7 3e7                   # two gigabytes of disk, and an hour
-    python benchmarks/scale.py 1e6 --scikit-learn --before ENV/bin/python   # ratios; ENV has version 0.1 installed
+    python benchmarks/scale.py 1e6 --scikit-learn --before ENV/bin/python   # ratios; ENV has another version installed
     python benchmarks/scale.py --csv 3e6                         # `privlearn train` and `predict` of a CSV file
 
 Simulated census rows of twelve columns are written to a folder that is deleted at the end, 500,000 at a time. Each
@@ -43,7 +43,7 @@ SOLVERS = ("newton-cg", "lbfgs")  # sag, of a million rows, had not come as far 
 
 
 def schema() -> Schema:
-    """The census and four columns more, as version 0.1 reads it, too."""
+    """The census and four columns more, as other versions read it, too."""
     numbers = {
         "age": (18, 90),
         "hours": (0, 80),
@@ -118,7 +118,7 @@ def fit_file(path: Path) -> dict[str, float]:
 
 
 def fit_memory(path: Path) -> dict[str, float]:
-    """From a table in memory; this runs under version 0.1, too."""
+    """From a table in memory; this runs under other versions, too."""
     table = parquet.read_table(path)
     model = PrivateLogisticRegression(schema=schema(), **PROMISE)
     took = measured(lambda: model.fit(table))
@@ -142,9 +142,9 @@ def fit_scikit_learn(path: Path) -> dict[str, float]:
     warnings.simplefilter("ignore", ConvergenceWarning)
     learner = PrivateLogisticRegression(schema=schema(), **PROMISE)
     work = learner.prepare(open_records(path, schema()), None, private=True)
-    task = work.plan(learner.promise()).task
+    task = work.calibrate(learner.make_guarantee()).task
     features = in_memory(work.rows.features)
-    labels = work.rows.goal.answers
+    labels = work.rows.targets.answers
     signs, count = 2.0 * labels - 1.0, len(labels)
 
     def gradient_norm(point: Any) -> float:
@@ -195,7 +195,7 @@ def compare(rows: int, path: Path, scikit_learn: bool, before: str | None) -> No
     show("in memory", rows, ours)
     others = {}
     if before:
-        others["version 0.1"] = apart("memory", path, before)
+        others["before"] = apart("memory", path, before)
     if scikit_learn:
         others["scikit-learn, encoded"] = apart("scikit-learn", path)
     for name, took in others.items():
@@ -243,7 +243,9 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", type=float)
     parser.add_argument("--csv", type=float, help="rows of a CSV file for the commands")
     parser.add_argument("--scikit-learn", action="store_true", help="the same encoded rows in memory")
-    parser.add_argument("--before", metavar="PYTHON", help="an interpreter that has version 0.1 installed")
+    parser.add_argument(
+        "--before", metavar="PYTHON", help="an interpreter that has another version installed"
+    )
     parser.add_argument("--fit", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fit is not None:

@@ -33,9 +33,9 @@ from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECOR
 from flwr.supercore.task_identity import TaskIdentity
 
 from privlearn.arrays import Array
-from privlearn.multiparty.secure_sum.noise_share import NoiseShare
-from privlearn.multiparty.secure_sum.round import SecureSum
-from privlearn.multiparty.secure_sum.session import Cohort, Step
+from privlearn.parties.secure_sum.noise_share import NoiseShare
+from privlearn.parties.secure_sum.round import SecureSum
+from privlearn.parties.secure_sum.session import Cohort, Step
 from privlearn.randomness import SecureRandomness
 
 STEP_PLACE = 4  # in a message: after four bytes that name the format

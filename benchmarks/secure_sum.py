@@ -17,10 +17,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from privlearn.multiparty.secure_sum.noise_share import NoiseShare, Words
-from privlearn.multiparty.secure_sum.paillier import PaillierSum, generate_keys
-from privlearn.multiparty.secure_sum.round import SecureSum
-from privlearn.multiparty.secure_sum.session import Cohort
+from privlearn.papers.paillier import PaillierSum, generate_keys
+from privlearn.parties.secure_sum.noise_share import NoiseShare, Words
+from privlearn.parties.secure_sum.round import SecureSum
+from privlearn.parties.secure_sum.session import Cohort
 from privlearn.randomness import SecureRandomness
 
 T = TypeVar("T")

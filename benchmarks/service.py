@@ -273,9 +273,9 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
     from privlearn import Schema
     from privlearn.client import Client
     from privlearn.data.datasets import load_adult
-    from privlearn.service.access.keys import create_key
-    from privlearn.service.holder.settings import Owner
-    from privlearn.service.store.store import open_store
+    from privlearn.server.access.keys import create_key
+    from privlearn.server.holder.settings import Owner
+    from privlearn.server.store.store import open_store
 
     schema = Schema.load(SCHEMA)
     table = load_adult()

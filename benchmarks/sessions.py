@@ -140,8 +140,8 @@ def fits(count: int) -> None:
                 regularization=regularization,
             )
             ours = least(lambda learner=learner: learner.fit(people))  # type: ignore[misc]
-            strength = learner.facts("replace_one").task.regularization
-            features = learner.encode(people)
+            strength = learner.freeze().kernel_task("replace_one").task.regularization
+            features = learner.freeze().encode(people)
             peer = SVC(C=1.0 / (count * strength), gamma=GAMMA, cache_size=1000)
             theirs = least(lambda peer=peer, features=features: peer.fit(features, people["income"]))  # type: ignore[misc]
             print(

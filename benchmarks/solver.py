@@ -30,7 +30,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from privlearn.erm import Logistic, Problem, minimise
+from privlearn.solvers import Logistic, Problem, minimise
 
 TARGET = 1e-10
 REGULARIZATIONS = (1e-3, 1e-5)

@@ -5,7 +5,7 @@
 
 `PrivateSVC` with a linear kernel and its defaults, on the CSR rows as they are and on 300 public points: processor
 time of `fit`, the largest resident size of the process so far, and the error on 5,000 other rows. Columns mean
-nothing, and labels are a random hyperplane's (`privlearn.reproduce.jt13_url`): errors compare with each other and
+nothing, and labels are a random hyperplane's (`privlearn.papers.jt13_url`): errors compare with each other and
 with nothing printed. Noise is seeded: secure bits for so many coordinates take a minute more.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from privlearn import NothingRecorded, PrivateSVC
 from privlearn.data.datasets import URL_COLUMNS
-from privlearn.reproduce.jt13_url import ROWS, simulated_split
+from privlearn.papers.jt13_url import ROWS, simulate_split
 
 EPSILONS, DELTA = (0.1, 1.0), 1e-7
 
@@ -42,7 +42,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", NothingRecorded)
     start = time.process_time()
-    split, points = simulated_split(arguments.rows, arguments.columns, seed=0)
+    split, points = simulate_split(arguments.rows, arguments.columns, seed=0)
     print(
         f"{arguments.rows:,} rows, {split.rows.nnz:,} filled cells, made in {time.process_time() - start:.0f} s"
     )

@@ -53,6 +53,6 @@ def _disconnected(request: pytest.FixtureRequest) -> Iterator[None]:
     """Connections are kept for each place, and every test has a new one: a server has room for a hundred."""
     yield
     if "server" in request.fixturenames:
-        from privlearn.storage import disconnect
+        from privlearn.budget.storage import disconnect
 
         disconnect()

@@ -30,13 +30,13 @@ from privlearn import (
     verify,
 )
 from privlearn.audit.mechanisms import audit_release
+from privlearn.budget.charge import _warn_that_nothing_is_recorded
 from privlearn.data import Schema
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.schema.purchases import Purchase, with_purchases
+from privlearn.data.schema.private_bounds import PrivateBounds, add_private_bounds
 from privlearn.guarantee import check_strength, weakness
-from privlearn.ledger.charge import _say_that_nothing_is_recorded
 from privlearn.mechanisms.search.partition import Partition
-from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.parties.run.joint_training import JointTraining
 
 ROWS = 400
 rng = np.random.default_rng(0)
@@ -179,21 +179,22 @@ def test_persons_count_not_rows() -> None:
         PrivateLogisticRegression(schema=schema, epsilon=1.0, delta=1.0 / (ROWS / 4)).fit(table)
 
 
-def receipt(epsilon: float, **changed: Any) -> Purchase:
+def receipt(epsilon: float, **changed: Any) -> PrivateBounds:
     facts: dict[str, Any] = {
         "bounds": ("age lower",),
         "quantile_epsilon": epsilon / 2,
         "records": ROWS,
         "rows_per_person": 1,
+        "person": False,
     }
     facts |= {"delta": 0.0, "neighbours": "replace_one", "randomness": "secure", "secure": True}
-    return Purchase(epsilon=epsilon, **facts | changed)
+    return PrivateBounds(epsilon=epsilon, **facts | changed)
 
 
 def test_what_was_bought_counts() -> None:
-    assert with_purchases(Guarantee(12.0), [receipt(9.0)]) == Guarantee(21.0)
-    with pytest.raises(InvalidParameter, match="take neighbours='zero_out' here as well"):
-        with_purchases(Guarantee(12.0), [receipt(9.0, neighbours="zero_out")])
+    assert add_private_bounds(Guarantee(12.0), [receipt(9.0)]) == Guarantee(21.0)
+    with pytest.raises(InvalidParameter, match="Set neighbours='zero_out' here as well"):
+        add_private_bounds(Guarantee(12.0), [receipt(9.0, neighbours="zero_out")])
     schema = census_schema().model_copy(update={"bought": (receipt(9.0),)})
     settings: dict[str, Any] = {"schema": schema, "delta": 1e-6}
     people = simulated_census(ROWS, seed=1)
@@ -206,7 +207,7 @@ def test_what_was_bought_counts() -> None:
     with pytest.raises(InvalidParameter, match="epsilon 21 is above 20"):
         InteractivePredictor(learner, guarantee, state="never-written")
     with pytest.raises(ValueError, match="epsilon 21 is above 20"):
-        MultipartyPlan(schema=schema, parties={"a": 500, "b": 500}, epsilon=12.0, delta=1e-6)
+        JointTraining(schema=schema, parties={"a": 500, "b": 500}, epsilon=12.0, delta=1e-6)
 
 
 def test_a_partition_is_about_all_its_records(tmp_path: Path) -> None:
@@ -233,7 +234,7 @@ def test_a_release_says_it_to_strangers(promise: dict[str, Any], tmp_path: Path)
 @weak_promises
 def test_a_plan_says_it_and_refuses_nothing(promise: dict[str, Any]) -> None:
     made = plan(PrivateLogisticRegression(**ARRAYS, **promise), ROWS, columns=2)
-    assert "WEAK: this promise is hardly private" in str(made)
+    assert "WEAK: this guarantee is hardly private" in str(made)
     assert made.to_dict()["weakness"] == made.weakness
     strong = made.at(epsilon=1.0, delta=1e-6)
     assert strong.weakness is None
@@ -247,8 +248,8 @@ PARTIES: dict[str, Any] = {"schema": census_schema(), "parties": {"a": 500, "b":
 def test_parties_sign_the_word(promise: tuple[float, float]) -> None:
     asked: dict[str, Any] = {"epsilon": promise[0], "delta": promise[1]}
     with pytest.raises(ValueError, match="hardly private"):
-        MultipartyPlan(**PARTIES, **asked)
-    accepted = MultipartyPlan(**PARTIES, **asked, accept_weak_privacy=True)
+        JointTraining(**PARTIES, **asked)
+    accepted = JointTraining(**PARTIES, **asked, accept_weak_privacy=True)
     assert "hardly private" in str(accepted.weakness)
     assert b'"accept_weak_privacy":true' in accepted.canonical()
 
@@ -282,9 +283,9 @@ class TestEpsilonMustBeStated:
 class TestNothingRecorded:
     @pytest.fixture(autouse=True)
     def _not_yet_said(self) -> Iterator[None]:
-        _say_that_nothing_is_recorded.cache_clear()
+        _warn_that_nothing_is_recorded.cache_clear()
         yield
-        _say_that_nothing_is_recorded.cache_clear()
+        _warn_that_nothing_is_recorded.cache_clear()
 
     @pytest.mark.parametrize("make", MAKERS)
     def test_said_once(self, make: Maker, tmp_path: Path) -> None:

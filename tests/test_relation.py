@@ -6,17 +6,17 @@ import dataclasses
 
 import pytest
 
-from privlearn.erm.losses import Logistic
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
-from privlearn.relation import RELATIONS, Relation, register_relation, relation_named
+from privlearn.relation import RELATIONS, Relation, get_relation, register_relation
+from privlearn.solvers.losses import Logistic
 
 
 @pytest.mark.parametrize("name", ["add_one", "", None, 1, ["zero_out"]])
 def test_an_unknown_relation_is_refused_wherever_it_is_named(name: object) -> None:
     with pytest.raises(InvalidParameter, match="replace_one"):
-        relation_named(name)
+        get_relation(name)
     with pytest.raises(InvalidParameter, match="neighbours must be one of"):
         Guarantee(1.0, 0.0, name)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="neighbours must be one of"):

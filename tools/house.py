@@ -1,60 +1,121 @@
-"""Measures the shape of the source: how long files and functions are, and how they hang together.
+"""Measure the shape of the source: sizes, imports, English, and the files that each flow touches.
 
-    python tools/house.py                     this tree
-    python tools/house.py OTHER/src/privlearn beside another one, e.g. of an older commit
+    python tools/house.py                     print the table for this tree
+    python tools/house.py --write             also write it to docs/explanation/house.md
+    python tools/house.py OTHER/src/privlearn  next to another tree, such as an older commit
+    python tools/house.py --flows             also run the five flows and count the files they touch (a minute)
 
-A table in Markdown. Nothing here is a verdict; the numbers that issue by issue get better or worse are in
-docs/explanation/house.md.
+`tests/docs/test_house.py` compares docs/explanation/house.md with the measurement.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
-import re
-import shutil
 import statistics
-import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "privlearn"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools.english import FRAGMENT, is_participle, is_property
+from tools.flows import count_files
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "privlearn"
+PAGE = ROOT / "docs" / "explanation" / "house.md"
+BEGIN, END = "<!-- measured by make house -->\n", "<!-- end -->"
 Graph = Mapping[str, frozenset[str]]
 """The modules that each module imports when it is imported itself."""
 
 
 def main() -> None:
-    trees = [*map(Path, sys.argv[1:]), PACKAGE]
-    columns = [measured(tree) for tree in trees]
-    print("|" + "".join(f" | {tree.name}" for tree in trees) + " |")
-    print("|---" * (len(trees) + 1) + "|")
-    for name in columns[0]:
-        print(f"| {name} | " + " | ".join(column[name] for column in columns) + " |")
+    parser = argparse.ArgumentParser(description="Measure the shape of the source.")
+    parser.add_argument("trees", nargs="*", type=Path, help="other trees to print in columns before this one")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/explanation/house.md")
+    parser.add_argument("--flows", action="store_true", help="also count the files that five flows touch")
+    options = parser.parse_args()
+    text = table([*options.trees, PACKAGE])
+    print(text, end="")
+    if options.flows:
+        for name, count in count_files().items():
+            print(f"| files touched: {name} | {count} |")
+    if options.write:
+        page = PAGE.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        PAGE.write_text(before + BEGIN + text + END + rest.split(END)[1], encoding="utf-8")
 
 
-def measured(package: Path) -> dict[str, str]:
-    """Each number by its name."""
+def table(trees: list[Path]) -> str:
+    """Return the measurements in Markdown, one column for each tree."""
+    columns = [measure(tree) for tree in trees]
+    lines = ["|" + "".join(f" | {tree.name}" for tree in trees) + " |", "|---" * (len(trees) + 1) + "|"]
+    lines += [f"| {name} | " + " | ".join(column[name] for column in columns) + " |" for name in columns[0]]
+    return "\n".join(lines) + "\n"
+
+
+def measure(package: Path) -> dict[str, str]:
+    """Return each measurement by its name."""
     sources = {source: source.read_text(encoding="utf-8") for source in sorted(package.rglob("*.py"))}
     lengths = [len(text.splitlines()) for text in sources.values()]
     parsed = {module_name(package, source): ast.parse(text) for source, text in sources.items()}
     functions = sorted(length for tree in parsed.values() for length in function_lengths(tree))
     graph = import_graph(parsed)
-    chain = None if longest_chain(with_packages(graph)) is None else longest_chain(graph)
+    chain = None if max_chain(with_packages(graph)) is None else max_chain(graph)
     imported = sum(import_lines(tree) for tree in parsed.values())
+    defined = [node for tree in parsed.values() for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    documented = [(node, ast.get_docstring(node)) for node in defined if ast.get_docstring(node)]
+    fragments = sum(bool(FRAGMENT.match(str(text))) and not is_property(node) for node, text in documented)
+    participles = sum(is_participle(node.name) for node in defined)
+    comments = sum(line.lstrip().startswith("#") for text in sources.values() for line in text.splitlines())
+    entries = [entry for entry in package.iterdir() if entry.name not in NOT_COUNTED]
     return {
-        "files": str(len(sources)),
-        "lines": str(sum(lengths)),
+        "files": f"{len(sources)}",
+        "lines": f"{sum(lengths)}",
         "lines of a file, median and largest": f"{statistics.median(lengths):.0f}, {max(lengths)}",
+        "files outside 60 to 300 lines": f"{sum(not 60 <= length <= 300 for length in lengths)}",
         "lines of a function, median and 90th percentile": f"{statistics.median(functions):.0f}, "
         f"{functions[int(0.9 * len(functions))]}",
         "share of lines that are imports": f"{100 * imported / sum(lengths):.1f} %",
+        "share of lines that are comments": f"{100 * comments / sum(lengths):.1f} %",
         "longest chain of imports": "cyclic" if chain is None else str(chain),
-        "modules with one importer": str(sum(count == 1 for count in importers(graph).values())),
-        "largest folder (files)": str(max(Counter(source.parent for source in sources).values())),
-        "pairs of places that share six or more lines": repeated(package),
+        "modules in import cycles, late imports counted": str(
+            cyclic_modules(import_graph(parsed, late=True))
+        ),
+        "function docstrings that are fragments": f"{100 * fragments / len(documented):.1f} %",
+        "functions named by a participle": f"{100 * participles / len(defined):.1f} %",
+        "top-level directories and files": f"{sum(map(Path.is_dir, entries))}, {sum(map(Path.is_file, entries))}",
+        "modules that tests import by path": str(modules_in_tests(package, parsed)),
     }
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+NOT_COUNTED = {"__pycache__", "__init__.py", "__main__.py", "_version.py", "py.typed"}
+
+
+def modules_in_tests(package: Path, known: Mapping[str, object]) -> int:
+    """Return the number of modules below a package's directories that its tests import by path."""
+    tests = package.parents[1] / "tests"
+    imported = {
+        name
+        for source in tests.rglob("*.py")
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        for name in _modules(node, known)
+    }
+    packages = {name for name in known if any(other.startswith(f"{name}.") for other in known)}
+    return len(imported - packages - {"privlearn"})
+
+
+def cyclic_modules(graph: Graph) -> int:
+    """Return the number of modules that reach themselves along imports."""
+    reach: dict[str, set[str]] = {name: set(names) for name, names in graph.items()}
+    for through in graph:
+        for reached in reach.values():
+            if through in reached:
+                reached |= reach[through]
+    return sum(name in reached for name, reached in reach.items())
 
 
 def module_name(package: Path, source: Path) -> str:
@@ -63,7 +124,7 @@ def module_name(package: Path, source: Path) -> str:
 
 
 def function_lengths(tree: ast.Module) -> Iterator[int]:
-    """Lines of each function, the docstring not counted."""
+    """Yield the lines of each function, without the docstring."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             documented = ast.get_docstring(node) is not None
@@ -75,24 +136,24 @@ def _lines(node: ast.stmt) -> int:
 
 
 def import_lines(tree: ast.Module) -> int:
-    """Lines of all import statements, wherever they stand."""
+    """Return the number of lines of all import statements."""
     statements = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
     return sum(map(_lines, statements))
 
 
-def import_graph(parsed: Mapping[str, ast.Module]) -> Graph:
-    """Without imports that are for type checkers alone, or wait until a function is called."""
+def import_graph(parsed: Mapping[str, ast.Module], late: bool = False) -> Graph:
+    """Return the imports of each module, without those for type checkers; ``late`` adds those inside functions."""
     return {
-        name: frozenset(imported for node in _run_at_import(tree) for imported in _modules(node, parsed))
+        name: frozenset(imported for node in _import_nodes(tree, late) for imported in _modules(node, parsed))
         - {name}
         for name, tree in parsed.items()
     }
 
 
 def with_packages(graph: Graph) -> Graph:
-    """Also the packages on the way, which Python imports before what is in them: a circle may go through one.
+    """Add the packages on the way, which Python imports before their members: a cycle may go through one.
 
-    Those that a module is in itself have been begun before it, and wait for nothing.
+    The packages that contain a module are already being imported and add nothing.
     """
     on_the_way = {
         name: {package for other in imported for package in _packages(other)} - _packages(name) - {name}
@@ -106,16 +167,17 @@ def _packages(name: str) -> set[str]:
     return {".".join(parts[:length]) for length in range(1, len(parts))}
 
 
-def _run_at_import(tree: ast.AST) -> Iterator[ast.AST]:
+def _import_nodes(tree: ast.AST, late: bool) -> Iterator[ast.AST]:
+    """Yield the nodes that run when a module is imported, or with ``late`` all but those for type checkers."""
     for node in ast.iter_child_nodes(tree):
-        waits = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        waits = isinstance(node, (*FUNCTIONS, ast.Lambda)) and not late
         if not waits and not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
             yield node
-            yield from _run_at_import(node)
+            yield from _import_nodes(node, late)
 
 
 def _modules(node: ast.AST, known: Mapping[str, object]) -> Iterator[str]:
-    """The modules that a statement names; not the packages on the way to them."""
+    """Yield the modules that a statement names, without the packages on the way."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names if alias.name in known)
     elif isinstance(node, ast.ImportFrom) and node.module in known:
@@ -124,8 +186,8 @@ def _modules(node: ast.AST, known: Mapping[str, object]) -> Iterator[str]:
             yield inner if inner in known else str(node.module)
 
 
-def longest_chain(graph: Graph) -> int | None:
-    """Modules in the longest path along imports; None if they go round in a circle."""
+def max_chain(graph: Graph) -> int | None:
+    """Return the number of modules in the longest path along imports; None if there is a cycle."""
     under_way: set[str] = set()
 
     @cache
@@ -141,21 +203,6 @@ def longest_chain(graph: Graph) -> int | None:
         return max(map(below, graph))
     except RecursionError:
         return None
-
-
-def importers(graph: Graph) -> Counter[str]:
-    return Counter(imported for names in graph.values() for imported in names)
-
-
-def repeated(package: Path) -> str:
-    """As the program `duplicates` counts them, where it is installed."""
-    program = shutil.which("duplicates")
-    if program is None:
-        return "not measured"
-    words = [program, "--repo", str(package), "--most", "200", "--seconds", "120"]
-    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    found = re.match(r"(\d+) pairs", told)
-    return found[1] if found else "0" if told.startswith("no duplicates") else "not measured"
 
 
 if __name__ == "__main__":

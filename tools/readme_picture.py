@@ -13,8 +13,8 @@ from typing import Any
 from privlearn import PrivateLogisticRegression, Schema, effects
 from privlearn.data.datasets import load_adult
 from privlearn.explain.column_effects import Effects
-from privlearn.explain.drawings import COLOURS, GREY
-from privlearn.study.drawing import STYLE, image_of, require_matplotlib
+from privlearn.papers.study.figures import STYLE, image_of, require_matplotlib
+from privlearn.release.html import COLOURS, GREY
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "what-you-get.svg"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from privlearn.service.server import bare_app
+from privlearn.server.server import bare_app
 
 PAGE = Path(__file__).parent.parent / "reference" / "http-api.md"
 

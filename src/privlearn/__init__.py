@@ -6,17 +6,17 @@ numerical libraries.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privlearn._version import __version__ as __version__
-from privlearn.heavy import explained
+from privlearn.imports import VIEWS, explain_missing
 
 if TYPE_CHECKING:
+    from privlearn.budget.ledger import Ledger
+    from privlearn.budget.split import BudgetSplit
     from privlearn.data import Schema, SchemaDraft, SchemaEncoder, split
-    from privlearn.description import Description, describe
-    from privlearn.discovery import discover
-    from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
         BudgetExceeded,
         ClusterError,
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
         PrivateRegressor,
         PrivateSVC,
     )
-    from privlearn.evaluation import Evaluation, evaluate
+    from privlearn.estimators.forecast import Plan, plan
+    from privlearn.estimators.selection import PrivateGridSearch
     from privlearn.explain import (
         Band,
         Contributions,
@@ -52,102 +53,57 @@ if TYPE_CHECKING:
     )
     from privlearn.export import export_release
     from privlearn.guarantee import Guarantee
-    from privlearn.ledger import Ledger
-    from privlearn.planning import Plan, plan
     from privlearn.release import Certificate, Curvature, Release, verify
-    from privlearn.selection import PrivateGridSearch
     from privlearn.sessions import InteractivePredictor
-    from privlearn.splitting import BudgetSplit
+    from privlearn.solvers import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
+    from privlearn.statistics.description import Description, describe
+    from privlearn.statistics.discovery import discover
+    from privlearn.statistics.evaluation import Evaluation, evaluate
 
 __all__ = [
-    "Band",
-    "BudgetExceeded",
-    "BudgetSplit",
-    "Certificate",
-    "ClippedSquare",
-    "Cluster",
-    "ClusterError",
-    "Contributions",
-    "Curvature",
-    "DataError",
-    "Description",
-    "Effects",
-    "Evaluation",
-    "Guarantee",
-    "Hinge",
-    "Huber",
-    "HuberHinge",
-    "InteractivePredictor",
-    "Intervals",
-    "InvalidParameter",
-    "KernelLearner",
-    "Ledger",
-    "LedgerError",
-    "Logistic",
-    "NothingRecorded",
-    "Plan",
-    "PrivateGridSearch",
-    "PrivateLogisticRegression",
-    "PrivateRegressor",
-    "PrivateSVC",
-    "PrivlearnError",
-    "Release",
-    "ReleaseError",
-    "Schema",
-    "SchemaDraft",
-    "SchemaEncoder",
-    "SchemaError",
-    "SessionError",
-    "SmoothedHinge",
-    "SolverError",
-    "VerificationError",
-    "contributions",
-    "curvature",
-    "describe",
-    "discover",
-    "effects",
-    "evaluate",
-    "export_release",
-    "intervals",
-    "plan",
-    "refine",
-    "split",
-    "verify",
-]
+    "Band", "BudgetExceeded", "BudgetSplit", "Certificate", "ClippedSquare", "Cluster", "ClusterError",
+    "Contributions", "Curvature", "DataError", "Description", "Effects", "Evaluation", "Guarantee", "Hinge",
+    "Huber", "HuberHinge", "InteractivePredictor", "Intervals", "InvalidParameter", "KernelLearner", "Ledger",
+    "LedgerError", "Logistic", "NothingRecorded", "Plan", "PrivateGridSearch", "PrivateLogisticRegression",
+    "PrivateRegressor", "PrivateSVC", "PrivlearnError", "Release", "ReleaseError", "Schema", "SchemaDraft",
+    "SchemaEncoder", "SchemaError", "SessionError", "SmoothedHinge", "SolverError", "VerificationError",
+    "contributions", "curvature", "describe", "discover", "effects", "evaluate", "export_release", "intervals",
+    "plan", "refine", "split", "verify",
+]  # fmt: skip
 
-# planning before estimators: those have a module that is called plan, too
-_PARTS = (
+_MODULES = (
     "errors",
     "guarantee",
     "data",
-    "erm",
+    "solvers",
     "release",
-    "ledger",
-    "splitting",
-    "discovery",
-    "planning",
-    "explain",
+    "budget.ledger",
+    "budget.split",
+    "estimators.forecast",  # before estimators, which have a module named plan
     "estimators",
-    "selection",
+    "estimators.selection",
+    "explain",
     "sessions",
-    "evaluation",
-    "description",
+    "statistics",
     "export",
-    "report",
 )
+"""The modules that provide the names above, in the order in which they are searched."""
 
-if not TYPE_CHECKING:  # for a type checker the imports above say more
+if not TYPE_CHECKING:  # a type checker reads the imports above
 
     def __getattr__(name: str) -> object:
-        if name in _PARTS:
+        if name in _MODULES:
             return import_module(f"privlearn.{name}")
         if name in __all__:
-            for part in _PARTS:
-                with explained():
+            for part in _MODULES:
+                with explain_missing():
                     module = import_module(f"privlearn.{part}")
                 if hasattr(module, name):
                     return globals().setdefault(name, getattr(module, name))
         raise AttributeError(f"module 'privlearn' has no attribute {name!r}")
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_PARTS})
+    def _late_view(name: str) -> Callable[..., Any]:
+        """Return a function that imports the one of this name when it is called."""
+        return lambda *arguments, **options: __getattr__(name)(*arguments, **options)
+
+    VIEWS.update({name: _late_view(name) for name in ("effects", "contributions")})

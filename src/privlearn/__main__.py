@@ -6,13 +6,13 @@ import signal
 
 
 def run() -> None:
-    """Ctrl-C ends it without a traceback from the first moment; once the commands are there, they explain it."""
-    explains = signal.getsignal(signal.SIGINT)
-    if explains is signal.default_int_handler:  # else the caller has it ignored
+    """Run the command; Ctrl-C during the first imports ends it without a traceback, later the commands handle it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:  # otherwise the caller ignores it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from privlearn.cli import main
 
-    signal.signal(signal.SIGINT, explains)
+    signal.signal(signal.SIGINT, handler)
     main()
 
 

@@ -1,4 +1,4 @@
-"""The arrays that everything computes with, and norms that rounding keeps from exceeding 1."""
+"""Array types of the whole package, and row norms that stay at most 1 under rounding."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.heavy import sparse
+from privlearn.imports import sparse
 
 Array = NDArray[np.float64]
 Features = NDArray[np.float32] | NDArray[np.float64]
 
 
 def margin(dimension: int) -> float:
-    """The factor, just below 1, that covers the rounding errors of a computed norm.
+    """Return the factor, just below 1, that covers the rounding errors of a computed norm.
 
     With unit roundoff u = 2^-53, a sum of d squares in any order has relative error at most d u, its root
     half of that, and the division and the product add 2u: together less than 2^-52 d + 2^-51. The
@@ -25,15 +25,16 @@ def margin(dimension: int) -> float:
 
 
 PIECE = 4096
+"""Columns that are summed at once in `square_sums`."""
 
 
 def is_sparse(rows: Any) -> bool:
-    """Whether rows are scipy's; where it was never imported, none are."""
+    """Return whether rows are a scipy matrix, without importing scipy."""
     return "scipy.sparse" in sys.modules and bool(sparse.issparse(rows))
 
 
-def summed_entries(rows: Any) -> sparse.csr_array:
-    """A CSR copy of sparse rows with one entry per cell; each row's bits depend on that row alone.
+def sum_duplicates(rows: Any) -> sparse.csr_array:
+    """Return a CSR copy of sparse rows with one entry per cell; each row's bits depend on that row alone.
 
     scipy sorts a row's entries if some other row is out of order, and may sum three entries of one cell in another
     order then. Here they are summed as given, row by row, wherever a cell has more than one.
@@ -49,9 +50,9 @@ def summed_entries(rows: Any) -> sparse.csr_array:
 
 
 def square_sums(rows: Array) -> Array:
-    """Squared norm of each row; its bits depend on that row alone.
+    """Return the squared norm of each row; its bits depend on that row alone.
 
-    numpy sums longer rows in pieces whose borders depend on how many rows there are: here they do not.
+    numpy sums long rows in pieces whose borders depend on the number of rows; here the borders are fixed.
     """
     squares: Array = np.zeros(len(rows))
     for start in range(0, rows.shape[1], PIECE):
@@ -74,14 +75,14 @@ def shorten(rows: Features) -> None:
 
 
 def safe_norm(rows: Features) -> float:
-    """A norm just below 1 that stays below 1 when a factor and its products are rounded to the rows' precision."""
+    """Return a norm just below 1 that stays below 1 when products are rounded to the rows' precision."""
     return margin(rows.shape[1]) * (1.0 if rows.dtype == np.float64 else 1.0 - 2.0**-22)
 
 
 def rescale_dense(rows: Array, dimension: int | None = None) -> None:
     """Divide each row by its norm, in place; zero rows stay zero.
 
-    Where these are the entries of sparse rows, ``dimension`` is theirs.
+    Pass ``dimension`` where the rows are the stored entries of sparse rows with more columns.
     """
     factor = margin(rows.shape[1] if dimension is None else dimension)
     rows *= (factor / _safe(square_sums(rows)))[:, np.newaxis]
@@ -94,7 +95,7 @@ def rescale_sparse(rows: sparse.csr_array) -> None:
 
 
 def row_squares(rows: Any) -> Array:
-    """Squared norm of each row of a CSR matrix."""
+    """Return the squared norm of each row of a CSR matrix."""
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     squares: Array = np.bincount(owner, rows.data**2, minlength=rows.shape[0]).astype(np.float64)
     return squares

@@ -1,23 +1,25 @@
-"""The exception tree. Every message says what to do instead, and none repeats a private value.
+"""The exception tree, and the checks of parameters that every part uses.
+
+Every message says what is wrong and what to do, and none repeats a private value.
 
 PrivlearnError
 ├── InvalidParameter      a parameter that cannot be used (also a ValueError)
 ├── SchemaError           a schema that contradicts itself or cannot be read (also a ValueError)
 ├── DataError             a table that does not fit its schema; names the column, never a value (also a ValueError)
-├── SolverError           the minimiser could not certify the asked tolerance
+├── SolverError           the solver could not certify the requested tolerance
 ├── MissingPart           a library that only training needs is not installed (also an ImportError)
-├── ClusterError          a Dask cluster cannot be used as asked, or was lost
-├── LedgerError           the ledger cannot be used as asked
+├── ClusterError          a Dask cluster cannot be used as requested, or was lost
+├── LedgerError           the ledger cannot be used as requested
 │   ├── BudgetExceeded    the request does not fit into what is left
-│   └── StoreUnusable     its database is full, gone or held by another: the same may work later
-├── SessionError          an interactive session cannot be opened or continued as asked
+│   └── StoreUnusable     its database is full, gone or locked by another process: a later attempt may work
+├── SessionError          an interactive session cannot be opened or continued as requested
 ├── ProtocolError         a message or step of a multiparty computation that must be refused
-│   └── TooFewParties     fewer parties answered than the plan asks for
+│   └── TooFewParties     fewer parties answered than the agreement requires
 └── ReleaseError          a release file that cannot be read
     └── VerificationError its bytes or constants contradict its claim
 
 UserWarning
-└── NothingRecorded       a promise was made without a ledger; said once in a process
+└── NothingRecorded       a guarantee was given without a ledger; warned about once in a process
 """
 
 from __future__ import annotations
@@ -30,17 +32,17 @@ from typing import Any
 ON_DROPPING = (
     "dropping rows changes the number of records, which is public: do it only if that number may be known"
 )
-"""What a message says that leaves no other choice than to repair or to drop rows."""
+"""Ends a message that leaves no other choice than to repair or to drop rows."""
 
 
-def shown(value: object) -> str:
-    """A parameter as a message may repeat it: a number or a text; of anything else, which may be rows, its type."""
+def preview(value: object) -> str:
+    """Return a parameter as a message may repeat it: a number or a text, otherwise its type (it may be rows)."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return repr(value) if plain else f"a {type(value).__name__}"
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """The end of a message about a public word that is not known, if one that is known looks like it."""
+    """Return the end of a message about an unknown public word: the known one that looks like it, or nothing."""
     if not isinstance(word, str):
         return ""
     by_letters = {name.casefold(): name for name in known}
@@ -49,21 +51,31 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def check_positive(**numbers: float) -> None:
-    """Each must be a finite number above 0."""
+    """Raise InvalidParameter unless each is a finite number above 0."""
     for name, number in numbers.items():
         if not 0 < number < math.inf:
-            raise InvalidParameter(f"{name} must be a finite number above 0, not {shown(number)}")
+            raise InvalidParameter(f"{name} must be a finite number above 0, not {preview(number)}")
 
 
 def whole_number(value: Any, name: str) -> int:
-    """As an integer of at least 1; a certificate's reader passes it as a float."""
+    """Return a value as an integer of at least 1; a certificate's reader passes it as a float."""
     if isinstance(value, bool) or not 1 <= value < math.inf or value != int(value):
-        raise InvalidParameter(f"{name} must be a whole number of at least 1, not {shown(value)}")
+        raise InvalidParameter(f"{name} must be a whole number of at least 1, not {preview(value)}")
     return int(value)
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine; a connection to any other one must be encrypted."""
+    import ipaddress  # late: this module is imported by every command
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 class NothingRecorded(UserWarning):
-    """A promise was made without a ledger: nobody adds up what the same people are asked for."""
+    """A guarantee was given without a ledger, so the costs for the same people are not added up."""
 
 
 class PrivlearnError(Exception):
@@ -83,7 +95,7 @@ class DataError(PrivlearnError, ValueError):
 
 
 class SolverError(PrivlearnError, ArithmeticError):
-    """The minimiser could not certify the asked tolerance, so no guarantee could be given."""
+    """The solver could not certify the requested tolerance, so no guarantee could be given."""
 
 
 class MissingPart(PrivlearnError, ImportError):
@@ -91,11 +103,11 @@ class MissingPart(PrivlearnError, ImportError):
 
 
 class ClusterError(PrivlearnError):
-    """A Dask cluster cannot be used as asked, or was lost on the way."""
+    """A Dask cluster cannot be used as requested, or was lost on the way."""
 
 
 class LedgerError(PrivlearnError):
-    """The ledger cannot be used as asked."""
+    """The ledger cannot be used as requested."""
 
 
 class BudgetExceeded(LedgerError):
@@ -107,15 +119,15 @@ class StoreUnusable(LedgerError):
 
 
 class SessionError(PrivlearnError):
-    """An interactive session cannot be opened or continued as asked."""
+    """An interactive session cannot be opened or continued as requested."""
 
 
 class ProtocolError(PrivlearnError):
-    """A message or step of a multiparty computation is refused; the message says which and why, never what it held."""
+    """A message or step of a multiparty computation is refused. The text says which and why, never its content."""
 
 
 class TooFewParties(ProtocolError):
-    """Fewer parties answered than the plan asks for: nothing is opened."""
+    """Fewer parties answered than the agreement requires: nothing is opened."""
 
 
 class ReleaseError(PrivlearnError):

@@ -1,4 +1,4 @@
-"""The promise: (epsilon, delta) under a relation of neighbours, how promises add up, and when one says little."""
+"""Guarantees: (epsilon, delta) under a neighbouring relation, their sum, and when one hardly protects people."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.errors import InvalidParameter, shown
-from privlearn.relation import Relation, relation_named
+from privlearn.errors import InvalidParameter, preview
+from privlearn.relation import Relation, get_relation
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,15 @@ class Guarantee:
     Parameters
     ----------
     epsilon : float
-        Bound on the privacy loss; ``math.inf`` promises nothing.
+        Bound on the privacy loss; ``math.inf`` for no privacy.
     delta : float, default=0.0
         Probability mass that may exceed it, in [0, 1).
     neighbours : {"replace_one", "zero_out", "add_remove"}, default="replace_one"
         ``replace_one``: one person's record is exchanged for any other; the number of records is public.
-        ``zero_out``: one person's record is deleted, its place kept (the number of records is public).
-        ``add_remove``: one person's record is there or not; the number of records is private.
-        ``zero_out`` or ``add_remove`` at epsilon implies ``replace_one`` at 2 epsilon.
+        ``zero_out``: one person's record is blanked out; the number of records is public.
+        ``add_remove``: one person's record is present or absent; the number of records is private.
+        ``zero_out`` or ``add_remove`` at (epsilon, delta) implies ``replace_one`` at (2 epsilon, (1 + e^epsilon)
+        delta).
 
     Examples
     --------
@@ -49,32 +50,33 @@ class Guarantee:
             )
         if not _is_real(self.epsilon) or math.isnan(self.epsilon) or self.epsilon <= 0:
             raise InvalidParameter(
-                f"epsilon must be a number above 0 (or math.inf), not {shown(self.epsilon)}"
+                f"epsilon must be a number above 0 (or math.inf), not {preview(self.epsilon)}"
             )
         if not _is_real(self.delta) or not 0 <= self.delta < 1:
-            raise InvalidParameter(f"delta must be a number in [0, 1), not {shown(self.delta)}")
-        relation_named(self.neighbours)
+            raise InvalidParameter(f"delta must be a number in [0, 1), not {preview(self.delta)}")
+        get_relation(self.neighbours)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
 
     @property
     def relation(self) -> Relation:
-        """What neighbours are, with the facts that theorems take from it."""
-        return relation_named(self.neighbours)
+        """The neighbouring relation, with the properties that theorems need."""
+        return get_relation(self.neighbours)
 
     @property
     def is_private(self) -> bool:
+        """True if epsilon is finite."""
         return math.isfinite(self.epsilon)
 
     def __add__(self, other: Guarantee) -> Guarantee:
-        """Basic composition, sound however the second release was chosen."""
+        """Return the sum by basic composition, which also holds if the second release depends on the first."""
         self._same_neighbours(other)
         return Guarantee(
             self.epsilon + other.epsilon, min(self.delta + other.delta, _BELOW_ONE), self.neighbours
         )
 
     def __le__(self, other: Guarantee) -> bool:
-        """True if this promise is at least as strong as the other."""
+        """Return whether this guarantee is at least as strong as the other."""
         self._same_neighbours(other)
         return self.epsilon <= other.epsilon and self.delta <= other.delta
 
@@ -82,21 +84,23 @@ class Guarantee:
         if self.neighbours != other.neighbours:
             raise InvalidParameter(
                 f"guarantees under {self.neighbours!r} and {other.neighbours!r} neighbours do not mix: "
-                "state both under one relation (zero_out at epsilon implies replace_one at 2 epsilon)"
+                "state both under one relation (zero_out at epsilon, delta implies replace_one at 2 epsilon, "
+                "(1 + e^epsilon) delta)"
             )
 
     def in_words(self) -> str:
-        """What epsilon and delta mean for one person."""
+        """Return a sentence on what epsilon and delta mean for one person."""
         if not self.is_private:
             return "Nothing is promised to anyone in the data."
-        factor = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
+        factor = math.exp(min(self.epsilon, _MAX_EXPONENT))
         exception = f", up to a probability of {self.delta:g}" if self.delta else ""
         return (
             f"Whatever anyone concludes from it is at most {factor:.3g} times likelier than with one person's "
-            f"record {self.relation.otherwise}{exception}."
+            f"record {self.relation.change}{exception}."
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form of certificates."""
         return {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
 
     def __str__(self) -> str:
@@ -107,11 +111,11 @@ class Guarantee:
 
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-_LARGEST_EXPONENT = 700.0
+_MAX_EXPONENT = 700.0
 
 
 def check_guarantee(value: Any) -> None:
-    """Refuse a bare number where a promise is needed."""
+    """Raise InvalidParameter for a bare number where a guarantee is needed."""
     if not isinstance(value, Guarantee):
         raise InvalidParameter(
             "guarantee must be a Guarantee: Guarantee(1.0, 1e-6) promises epsilon 1 and delta 1e-6"
@@ -122,15 +126,15 @@ def _is_real(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-LARGEST_EPSILON = 20.0
-"""At 20 a conclusion may be e^20 times likelier, more than 400 million: next to nothing is excluded."""
+MAX_EPSILON = 20.0
+"""Beyond it, a conclusion may become e^20 (more than 400 million) times likelier: nearly nothing is excluded."""
 
 
 def weakness(guarantee: Guarantee, records: int) -> str | None:
-    """Why a promise about so many records, or persons, is hardly private; ``None`` if it protects people.
+    """Return why a guarantee for n records, or persons, is hardly private; ``None`` if it protects people.
 
-    Epsilon above 20, or delta at or above 1/n: whoever publishes one of n records as it is, chosen at random, keeps
-    the promise of delta = 1/n. An infinite epsilon promises nothing and says so itself: it is not judged here.
+    It is weak if epsilon is above 20, or delta at or above 1/n: publishing one of n records, chosen at random,
+    satisfies delta = 1/n. An infinite epsilon is not judged here, because it is openly no guarantee at all.
 
     Examples
     --------
@@ -140,9 +144,9 @@ def weakness(guarantee: Guarantee, records: int) -> str | None:
     'hardly private: delta 0.001 is not below 1/1000, so publishing one of the 1000 records as it is would keep it too'
     """
     reasons = []
-    if guarantee.is_private and guarantee.epsilon > LARGEST_EPSILON:
+    if guarantee.is_private and guarantee.epsilon > MAX_EPSILON:
         reasons.append(
-            f"epsilon {guarantee.epsilon:g} is above {LARGEST_EPSILON:g}, so one person's record may make a conclusion "
+            f"epsilon {guarantee.epsilon:g} is above {MAX_EPSILON:g}, so one person's record may make a conclusion "
             "more than 400 million times likelier"
         )
     if guarantee.is_private and guarantee.delta >= 1.0 / records:
@@ -154,9 +158,9 @@ def weakness(guarantee: Guarantee, records: int) -> str | None:
 
 
 def check_strength(guarantee: Guarantee, records: int, accepted: bool) -> None:
-    """Refuse a weak promise that nobody has accepted as such."""
+    """Raise InvalidParameter for a weak guarantee unless the caller has accepted it as such."""
     if not isinstance(accepted, bool):
-        raise InvalidParameter(f"accept_weak_privacy must be True or False, not {shown(accepted)}")
+        raise InvalidParameter(f"accept_weak_privacy must be True or False, not {preview(accepted)}")
     weak = weakness(guarantee, records)
     if weak and not accepted:
         raise InvalidParameter(

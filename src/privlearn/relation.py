@@ -1,7 +1,7 @@
-"""What neighbours are: by which change of one person's record a promise is measured.
+"""Neighbouring relations: by which change of one person's record a guarantee is measured.
 
-A relation is a value that carries every fact the theorems take from it. Nothing else in the code asks for its name, and
-no fact has a default: a relation that does not state one cannot be made, and an unknown name is refused.
+A relation is a value with every property that the theorems need. No other module compares its name, and no property has
+a default: a relation that lacks one cannot be created, and an unknown name is refused.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.errors import DataError, InvalidParameter, did_you_mean, shown
+from privlearn.errors import DataError, InvalidParameter, did_you_mean, preview
 
-LARGEST_TABLE = 16
-"""Where the number of records is private, a table may have so many times the expected number. Beyond that nothing is
-refused, which would tell, and only the bounds on rounding errors are not proven (docs/theory/add-remove.md)."""
+MAX_TABLE_RATIO = 16
+"""Where the number of records is private, rounding errors are bounded for tables of up to this multiple of the expected
+number. Larger tables are not refused, because a refusal would reveal their size (docs/theory/add-remove.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,22 +29,28 @@ class Relation:
     otherwise : str
         Ends the sentence "than with one person's record ...".
     replaces : bool
-        True if the record may become any other one; False if it is there or silent.
+        True if the record may become any other one; False if it is present or has no effect.
     gradients : int
-        How many records' gradients separate the two sums of gradients, each free within the loss's bound.
+        Number of records' gradients that separate the two sums of gradients, each free within the loss's bound.
     moments : float
-        Largest Frobenius distance of the two sums of x x'.
+        Maximal Frobenius distance of the two sums of x x'.
     counts : float
-        Largest L2 distance of the two histograms in which a record counts once.
+        Maximal L2 distance of the two histograms in which a record counts once.
     replacing : int
-        How many steps of this relation replace one record by another: epsilon times so many implies replace_one.
+        Number of steps of this relation, k, that replace one record by another: (epsilon, delta) implies replace_one at
+        (k epsilon, (1 + e^epsilon + ... + e^((k-1) epsilon)) delta).
     count_is_public : bool
-        True if neighbours have as many records, so that theorems, certificates and messages may use their number. If
-        not, a public expectation takes its place everywhere, as N in the objective too.
+        True if neighbours have the same number of records, so that theorems, certificates and messages may use it.
+        Otherwise a public expectation replaces it everywhere, also as N in the objective.
+
+    Examples
+    --------
+    >>> RELATIONS["zero_out"].gradients, RELATIONS["replace_one"].gradients
+    (1, 2)
     """
 
     name: str
-    otherwise: str
+    change: str
     replaces: bool
     gradients: int
     moments: float
@@ -60,27 +66,27 @@ class Relation:
             )
 
     @property
-    def largest_table(self) -> int:
-        """Most records that a table may have, over the public number N that the objective divides by."""
-        return 1 if self.count_is_public else LARGEST_TABLE
+    def max_table_ratio(self) -> int:
+        """Maximal number of records, divided by the public number N that the objective divides by."""
+        return 1 if self.count_is_public else MAX_TABLE_RATIO
 
     @property
-    def counted(self) -> str:
-        """What certificates call N."""
+    def count_label(self) -> str:
+        """Name of N in certificates."""
         return "Number of records" if self.count_is_public else "Expected number of records"
 
     @property
-    def on_count(self) -> str:
-        """What certificates say of the number of records where it is covered too."""
+    def count_coverage(self) -> str:
+        """Sentence of certificates on the number of records where it is covered too."""
         if self.count_is_public:
             return ""
         return (
             " How many records there are is covered too: for tables of up to "
-            f"{LARGEST_TABLE} times the expected number, and for larger ones but for rounding errors."
+            f"{MAX_TABLE_RATIO} times the expected number, and for larger ones but for rounding errors."
         )
 
     def check_expected(self, expected: Any) -> None:
-        """Refuse, before a row is read, an expectation that is missing, or that a public number leaves no room for."""
+        """Raise InvalidParameter, before a row is read, if an expected number is missing or must not be given."""
         if self.count_is_public and expected is not None:
             private = (repr(name) for name, other in RELATIONS.items() if not other.count_is_public)
             raise InvalidParameter(
@@ -97,11 +103,11 @@ class Relation:
             isinstance(expected, numbers.Integral) and not isinstance(expected, bool) and int(expected) >= 1
         ):
             raise InvalidParameter(
-                f"expected_records must be a whole number of at least 1, not {shown(expected)}"
+                f"expected_records must be a whole number of at least 1, not {preview(expected)}"
             )
 
     def total(self, counted: int, expected: Any) -> int:
-        """Public: N, the number of records, or what was expected where that is private."""
+        """Public: return N, the number of records, or the expected number where that is private."""
         self.check_expected(expected)
         if not self.count_is_public:
             return int(expected)
@@ -114,17 +120,17 @@ RELATIONS: dict[str, Relation] = {}
 
 
 def register_relation(relation: Relation) -> None:
-    """Make a relation known by its name, everywhere at once."""
+    """Add a relation to `RELATIONS`, by its name."""
     if RELATIONS.get(relation.name, relation) != relation:
-        raise InvalidParameter(f"there is a relation {relation.name!r} already: take another name")
+        raise InvalidParameter(f"there is a relation {relation.name!r} already. Choose another name.")
     RELATIONS[relation.name] = relation
 
 
-def relation_named(name: Any) -> Relation:
-    """The relation of that name."""
+def get_relation(name: Any) -> Relation:
+    """Return the relation of that name."""
     if not isinstance(name, str) or name not in RELATIONS:
         raise InvalidParameter(
-            f"neighbours must be one of {', '.join(map(repr, RELATIONS))}, not {shown(name)}"
+            f"neighbours must be one of {', '.join(map(repr, RELATIONS))}, not {preview(name)}"
             f"{did_you_mean(name, RELATIONS)}"
         )
     return RELATIONS[name]
@@ -133,11 +139,11 @@ def relation_named(name: Any) -> Relation:
 register_relation(
     Relation(
         name="replace_one",
-        otherwise="replaced by any other",
+        change="replaced by any other",
         replaces=True,
         gradients=2,
         moments=math.sqrt(2.0),  # of two positive semidefinite matrices of trace at most 1
-        counts=math.sqrt(2.0),  # one bin loses 1, another wins 1
+        counts=math.sqrt(2.0),  # one bin loses 1, another gains 1
         replacing=1,
         count_is_public=True,
     )
@@ -145,7 +151,7 @@ register_relation(
 register_relation(
     Relation(
         name="zero_out",
-        otherwise="left out",
+        change="left out",
         replaces=False,
         gradients=1,
         moments=1.0,
@@ -157,7 +163,7 @@ register_relation(
 register_relation(
     Relation(
         name="add_remove",
-        otherwise="not there, nor counted",
+        change="not there, nor counted",
         replaces=False,
         gradients=1,
         moments=1.0,

@@ -13,7 +13,7 @@ from scipy import stats
 from privlearn.accounting import (
     MARGIN,
     GaussianObjectiveCurve,
-    composed_delta,
+    composition_delta,
     gaussian_ratio,
     ra12_noise_scale,
 )
@@ -53,8 +53,8 @@ def test_margin_is_left_for_the_sampler(log_epsilon: float, log_delta: float) ->
 )
 def test_ratio_of_several_runs(times: int, epsilon: float, delta: float, slack: float) -> None:
     ratio = gaussian_ratio(epsilon, delta, times=times, curve=partial(GaussianObjectiveCurve, slack=slack))
-    assert composed_delta(GaussianObjectiveCurve(ratio, slack), times, epsilon) <= delta
-    assert composed_delta(GaussianObjectiveCurve(ratio * (1.0 + 1e-6), slack), times, epsilon) > delta
+    assert composition_delta(GaussianObjectiveCurve(ratio, slack), times, epsilon) <= delta
+    assert composition_delta(GaussianObjectiveCurve(ratio * (1.0 + 1e-6), slack), times, epsilon) > delta
     if slack == 0.0:
         alone = gaussian_ratio(epsilon, delta)
         assert alone / times**0.5 * (1.0 - 1e-4) < ratio <= alone / times**0.5

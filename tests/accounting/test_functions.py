@@ -16,8 +16,8 @@ from privlearn.accounting.functions import (
     binomial_chances,
     erfcx,
     integral,
-    least,
     log_norm_tail,
+    minimum,
     norm_tail_point,
     normal_tail,
     normal_tail_point,
@@ -94,8 +94,8 @@ def test_a_function_that_keeps_its_sign_has_no_root() -> None:
 
 
 def test_the_least_value_may_be_at_an_end() -> None:
-    assert least(lambda x: (x - 1.3) ** 2 + 2.0, -5.0, 10.0, xtol=1e-4) == pytest.approx(2.0, abs=1e-8)
-    assert least(lambda x: x, 1.0, 2.0, xtol=1e-3) == 1.0
+    assert minimum(lambda x: (x - 1.3) ** 2 + 2.0, -5.0, 10.0, xtol=1e-4) == pytest.approx(2.0, abs=1e-8)
+    assert minimum(lambda x: x, 1.0, 2.0, xtol=1e-3) == 1.0
 
 
 def test_integrals_of_peaks_and_of_corners() -> None:

@@ -9,8 +9,14 @@ import pytest
 from scipy.stats import binom, norm
 
 from privlearn.accounting import GaussianCurve, GaussianObjectiveCurve, PureCurve
-from privlearn.accounting.meaning import _dominating, best_true_positives, gaussian_mu, largest_odds
-from privlearn.accounting.release_curves import ComposedCurve, CurveBeside, StatedCurve, ZcdpCurve, composed
+from privlearn.accounting.meaning import _dominating, best_true_positives, gaussian_mu, max_odds
+from privlearn.accounting.release_curves import (
+    ComposedCurve,
+    EpsilonDeltaCurve,
+    JointCurve,
+    ZcdpCurve,
+    curve_of_runs,
+)
 
 FALSE = (0.001, 0.01, 0.2, 0.7)
 
@@ -30,7 +36,7 @@ def test_of_randomised_response_it_is_its_own_table(epsilon: float, rate: float)
     p = 1.0 / (1.0 + math.exp(-epsilon))
     expected = rate * p / (1.0 - p) if rate <= 1.0 - p else p + (rate - 1.0 + p) * (1.0 - p) / p
     assert best_true_positives(PureCurve(epsilon), rate) == pytest.approx(expected, rel=1e-5)
-    assert largest_odds(PureCurve(epsilon), 0.0) == pytest.approx(math.exp(epsilon), rel=1e-4)
+    assert max_odds(PureCurve(epsilon), 0.0) == pytest.approx(math.exp(epsilon), rel=1e-4)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -48,21 +54,19 @@ def test_bounds_go_on_growing_with_epsilon(epsilon: float) -> None:
     mu = gaussian_mu(PureCurve(epsilon))
     assert mu is not None
     assert norm.logcdf(-mu / 2.0) == pytest.approx(-epsilon, rel=1e-9)
-    for curve in (PureCurve(epsilon), CurveBeside(PureCurve(epsilon / 2.0), epsilon / 2.0, 0.0)):
+    for curve in (PureCurve(epsilon), JointCurve(PureCurve(epsilon / 2.0), epsilon / 2.0, 0.0)):
         assert best_true_positives(curve, 0.001) == 1.0
-        odds = largest_odds(curve, 0.0)
+        odds = max_odds(curve, 0.0)
         assert odds == math.inf or math.log(odds) == pytest.approx(epsilon, rel=1e-5)
 
 
 def test_with_delta_the_worst_gives_itself_away_and_has_no_mu() -> None:
-    curve = StatedCurve(1.0, 1e-3)
+    curve = EpsilonDeltaCurve(1.0, 1e-3)
     assert best_true_positives(curve, 1e-9) == pytest.approx(1e-3, rel=1e-3)
     assert best_true_positives(curve, 0.01) == pytest.approx(math.e * 0.01 + 1e-3, rel=1e-5)
     assert gaussian_mu(curve) is None
-    assert gaussian_mu(StatedCurve(1.0)) == gaussian_mu(PureCurve(1.0))
-    assert largest_odds(curve, 2e-3) == pytest.approx(
-        2.0 * math.e, rel=1e-4
-    )  # by Markov's inequality at epsilon
+    assert gaussian_mu(EpsilonDeltaCurve(1.0)) == gaussian_mu(PureCurve(1.0))
+    assert max_odds(curve, 2e-3) == pytest.approx(2.0 * math.e, rel=1e-4)  # by Markov's inequality at epsilon
 
 
 @pytest.mark.parametrize("curve", [GaussianCurve(0.3), GaussianCurve(3.0), PureCurve(0.5)])
@@ -92,31 +96,35 @@ def test_several_runs_are_the_optimal_test_of_all_answers() -> None:
     least = int(binom.isf(rate, times, 1.0 - p))  # alarm above it, and partly at it
     rest = (rate - binom.sf(least, times, 1.0 - p)) / binom.pmf(least, times, 1.0 - p)
     expected = binom.sf(least, times, p) + rest * binom.pmf(least, times, p)
-    assert best_true_positives(composed(PureCurve(epsilon), times), rate) == pytest.approx(expected, rel=1e-4)
-    assert composed(PureCurve(epsilon), 1).delta(0.1) == pytest.approx(float(PureCurve(epsilon).delta(0.1)))
+    assert best_true_positives(curve_of_runs(PureCurve(epsilon), times), rate) == pytest.approx(
+        expected, rel=1e-4
+    )
+    assert curve_of_runs(PureCurve(epsilon), 1).delta(0.1) == pytest.approx(
+        float(PureCurve(epsilon).delta(0.1))
+    )
 
 
 def test_several_runs_of_gaussian_noise_are_one_of_the_joint_ratio() -> None:
-    several = composed(GaussianCurve(0.1), 9)
+    several = curve_of_runs(GaussianCurve(0.1), 9)
     assert isinstance(several, ComposedCurve)
     assert gaussian_mu(several) == pytest.approx(0.3)
     assert best_true_positives(several, 0.01) == pytest.approx(norm.cdf(norm.ppf(0.01) + 0.3), rel=1e-3)
-    assert composed(GaussianCurve(0.1), 1) == GaussianCurve(0.1)
+    assert curve_of_runs(GaussianCurve(0.1), 1) == GaussianCurve(0.1)
 
 
 def test_odds_hold_but_for_the_stated_probability() -> None:
     """Of a Gaussian mechanism the loss is normal: beyond the factor lies less than the exception, and not far less."""
     mu, exception = 0.5, 1e-4
-    loss = math.log(largest_odds(GaussianCurve(mu), exception))
+    loss = math.log(max_odds(GaussianCurve(mu), exception))
     beyond = norm.sf((loss - mu**2 / 2.0) / mu)
     assert exception / 10.0 < beyond <= exception
 
 
 def test_what_was_bought_beside_it_shifts_the_curve() -> None:
-    beside = CurveBeside(PureCurve(1.0), 0.5, 0.0)
-    assert best_true_positives(beside, 0.001) == pytest.approx(0.001 * math.exp(1.5), rel=1e-4)
-    assert largest_odds(beside, 0.0) == pytest.approx(math.exp(1.5), rel=1e-4)
-    assert gaussian_mu(CurveBeside(GaussianCurve(0.3), 0.5, 1e-7)) is None
+    joint = JointCurve(PureCurve(1.0), 0.5, 0.0)
+    assert best_true_positives(joint, 0.001) == pytest.approx(0.001 * math.exp(1.5), rel=1e-4)
+    assert max_odds(joint, 0.0) == pytest.approx(math.exp(1.5), rel=1e-4)
+    assert gaussian_mu(JointCurve(GaussianCurve(0.3), 0.5, 1e-7)) is None
     pure = gaussian_mu(PureCurve(0.5))
     assert pure is not None
-    assert gaussian_mu(CurveBeside(GaussianCurve(0.3), 0.5, 0.0)) == math.hypot(0.3, pure)
+    assert gaussian_mu(JointCurve(GaussianCurve(0.3), 0.5, 0.0)) == math.hypot(0.3, pure)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privlearn.accounting import STOPPED_PURE, renyi_delta, stopped_renyi, stopping_plan
+from privlearn.accounting import STOPPED_PURE, renyi_delta, stopping_budget, stopping_renyi
 from privlearn.arrays import Array
 
 ORDERS = (1.5, 2.0, 5.0, 30.0)
@@ -68,7 +68,7 @@ def test_no_pair_of_tables_exceeds_the_bound(
     def trial(a: float) -> float:
         return max(renyi(one, other, a), renyi(other, one, a))
 
-    claimed = stopped_renyi(trial, trials, order, inner_order)
+    claimed = stopping_renyi(trial, trials, order, inner_order)
     best = law(one, trials), law(other, trials)
     for pair in (best, best[::-1]):
         assert renyi(*pair, order) <= claimed + 1e-9
@@ -84,7 +84,7 @@ def test_the_bound_is_nearly_reached() -> None:
     def trial(a: float) -> float:
         return max(renyi(one, other, a), renyi(other, one, a))
 
-    claimed = min(stopped_renyi(trial, trials, order, inner) for inner in np.geomspace(2, 1e5, 200))
+    claimed = min(stopping_renyi(trial, trials, order, inner) for inner in np.geomspace(2, 1e5, 200))
     assert claimed > renyi(law(one, trials), law(other, trials), order) > 0.75 * claimed
 
 
@@ -106,10 +106,10 @@ def test_pure_trials_never_cost_more(first: list[float], second: list[float], tr
 
 @pytest.mark.parametrize(("epsilon", "delta", "trials"), [(1.0, 1e-5, 15), (0.1, 1e-6, 60), (10.0, 1e-6, 1)])
 def test_the_plan_keeps_the_promise_and_no_larger_rho_does(epsilon: float, delta: float, trials: int) -> None:
-    rho, order, inner_order = stopping_plan(epsilon, delta, trials)
+    rho, order, inner_order = stopping_budget(epsilon, delta, trials)
 
     def reached(factor: float, a: float, b: float) -> float:
-        return renyi_delta(stopped_renyi(lambda t: t * rho * factor, trials, a, b), a, epsilon)
+        return renyi_delta(stopping_renyi(lambda t: t * rho * factor, trials, a, b), a, epsilon)
 
     assert 0.999 * delta < reached(1.0, order, inner_order) <= delta
     grid = [(1 + a, 1 + b) for a in np.geomspace(0.1, 2000, 60) for b in np.geomspace(0.01, 2000, 60)]

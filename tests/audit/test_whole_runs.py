@@ -10,7 +10,6 @@ import pytest
 from privlearn.arrays import Array
 from privlearn.audit import audit_mechanism
 from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run
-from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.randomness import Integers, Randomness, SeededRandomness
 from privlearn.relation import RELATIONS
@@ -58,17 +57,9 @@ def with_source(name: str, source: type[Planted]) -> WholeRun:
 SESSIONS = ("function_release", "pinp")
 
 
-@pytest.mark.parametrize("name", SESSIONS)
-def test_sessions_refuse_a_private_number_of_records(name: str) -> None:
-    with pytest.raises(InvalidParameter, match="would tell that number"):
-        audit_mechanism(name, neighbours="add_remove")
-
-
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("name", WHOLE_RUNS)
 def test_each_passes(name: str, neighbours: str) -> None:
-    if name in SESSIONS and not RELATIONS[neighbours].count_is_public:
-        pytest.skip("sessions refuse it")
     report = audit_mechanism(name, epsilon=4.0, neighbours=neighbours, runs=1000)
     assert report.passed, report
     checks = {finding.check for finding in report.findings}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from privlearn.service.access.keys import Role, create_key
-from privlearn.service.holder.settings import Owner
+from privlearn.server.access.keys import Role, create_key
+from privlearn.server.holder.settings import Owner
 from tests.support.page_checks import focused_outline, overflow, problems_of
 from tests.support.ports import free_port
 from tests.support.real_server import RealServer

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from privlearn.service.access.keys import create_key
-from privlearn.service.holder.settings import Owner
-from privlearn.service.store.store import open_store
+from privlearn.server.access.keys import create_key
+from privlearn.server.holder.settings import Owner
+from privlearn.server.store.store import open_store
 from tests.support.console_support import write_console
 from tests.support.page_checks import overflow, problems_of
 from tests.support.ports import free_port
@@ -120,7 +120,7 @@ def test_an_analyst_gets_a_share_and_a_key_that_is_rotated(
         desk.goto(place[0])
         desk.get_by_label("Your key").fill(first)
         desk.keyboard.press("Enter")
-        expect(desk.get_by_text("does not open anything")).to_be_visible()
+        expect(desk.get_by_text("is key is not valid")).to_be_visible()
         sign_in(desk, place[0], second)
         expect(desk.get_by_role("heading", name="clinic")).to_be_visible()
 
@@ -156,7 +156,7 @@ def test_a_data_set_is_added_refreshed_and_retired(
     page.get_by_label("Table").select_option(f"exports/{second}")
     page.get_by_label("Schema").select_option("exports/other.schema.yaml")
     page.get_by_role("button", name="Go on").press("Enter")
-    expect(page.get_by_text("The schema is another")).to_be_visible()
+    expect(page.get_by_text("The schema is different")).to_be_visible()
     page.get_by_label("Schema").select_option("")
     page.get_by_role("button", name="Go on").press("Enter")
     looked_at(page, "refresh-question", pictures)

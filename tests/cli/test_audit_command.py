@@ -65,12 +65,12 @@ def test_an_estimator(factories: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        ((), "say what to audit"),
-        (("objective", "--estimator", "a:b"), "say what to audit"),
+        ((), "give one target"),
+        (("objective", "--estimator", "a:b"), "give one target"),
         (("no-such-thing",), "neither a file nor one of"),
         (("--estimator", "no_such_module:make"), "MODULE:FACTORY"),
         (("--estimator", "audited_models"), "MODULE:FACTORY"),
-        (("--estimator", "audited_models:number"), "not a function of a seed"),
+        (("--estimator", "audited_models:number"), "Give a function of a seed"),
         (("--estimator", "audited_models:raising"), "RuntimeError: no such thing"),
         (("objective", "--neighbours", "both"), "neighbours must be one of"),
     ],

@@ -25,8 +25,8 @@ def test_the_release_is_that_of_one_process(census: Census, train: Run) -> None:
     [
         (("--cluster", "tcp://10.0.0.1:8786"), "in the clear"),
         (("--cluster", "tls://10.0.0.1:8786"), "give ca, certificate and key"),
-        (("--cluster-ca", "ca.pem"), "go with --cluster"),
-        (("--cluster", "tls://10.0.0.1:8786", "--search", "regularization=0.1,1"), "leave out --search"),
+        (("--cluster-ca", "ca.pem"), "need a cluster"),
+        (("--cluster", "tls://10.0.0.1:8786", "--search", "regularization=0.1,1"), "Omit --search"),
         (
             ("--cluster", "tls://h:1", "--cluster-ca", "a", "--cluster-cert", "b", "--cluster-key", "c"),
             "not a file",

@@ -34,7 +34,7 @@ def test_from_a_table_to_effects_with_intervals(tmp_path: Path, run: Run) -> Non
     assert run("train", table, "--schema", schema, *price, "--out", model).code == 0
     told = run("curvature", model, table, *price, "--out", out, "--note", "for the report")
     assert told.code == 0
-    assert "Price: (epsilon = 2, delta = 1e-06)" in told.stdout
+    assert "Guarantee: (epsilon = 2, delta = 1e-06)" in told.stdout
     assert "left epsilon 0.0" in told.stdout
     verified = run("verify", out)
     assert verified.code == 0
@@ -51,7 +51,7 @@ def test_from_a_table_to_effects_with_intervals(tmp_path: Path, run: Run) -> Non
     assert "In 80 %" in narrower.stdout
     free = run("inspect", model, "--effects")
     assert "Effects of columns, privacy intervals" in free.stdout
-    assert "no curvature was bought" in free.stdout
+    assert "without a private curvature" in free.stdout
     refused = run("curvature", model, table, *price, "--out", tmp_path / "again.curvature")
     assert refused.code == 1
     assert not (tmp_path / "again.curvature").exists()

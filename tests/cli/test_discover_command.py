@@ -60,7 +60,7 @@ def test_discover_writes_a_schema_that_trains(budgeted: Census, discover: Run, r
     assert re.search(r"hours +upper [\d.]+", told.stdout)
     assert "income" in told.stdout
     assert "high, low" in told.stdout
-    assert "Price: (epsilon = 2, delta = 1e-05)" in told.stdout
+    assert "Guarantee: (epsilon = 2, delta = 1e-05)" in told.stdout
     assert spent(budgeted) == [("discover: 3 bounds, 2 lists", "committed", 2.0)]
     schema = Schema.load(budgeted / "bought.yaml")
     assert schema.columns["hours"].lower == 0.0  # type: ignore[union-attr]
@@ -78,7 +78,7 @@ def test_discover_writes_a_schema_that_trains(budgeted: Census, discover: Run, r
         model,
     )
     assert trained.code == 0, trained.told
-    assert "Together with what was bought of the schema: (epsilon = 3, delta = 1.1e-05)" in trained.stdout
+    assert "Together with the private bounds of the schema: (epsilon = 3, delta = 1.1e-05)" in trained.stdout
 
 
 def test_the_word_for_what_is_left_to_buy(census: Census, wanted: Path, run: Run) -> None:
@@ -90,7 +90,7 @@ def test_the_word_for_what_is_left_to_buy(census: Census, wanted: Path, run: Run
 def test_train_buys_and_trains_for_one_total(budgeted: Census, train_wanted: Run, run: Run) -> None:
     told = train_wanted(*PRICE, "--split", "bounds=0.4,fit=0.6", "--ledger", budgeted.ledger)
     assert told.code == 0, told.told
-    plan, purchase, wrote = (told.stdout.index(word) for word in ("bounds      40%", "Price:", "Wrote"))
+    plan, purchase, wrote = (told.stdout.index(word) for word in ("bounds      40%", "Guarantee:", "Wrote"))
     assert plan < purchase < wrote
     assert spent(budgeted) == [
         ("discover: 3 bounds, 2 lists", "committed", 0.8),
@@ -149,7 +149,7 @@ def test_what_would_stop_the_training_costs_nothing(
 def test_a_split_needs_marks(census: Census, train: Run) -> None:
     told = train("--epsilon", 1, "--split", "bounds=0.1,fit=0.9")
     assert told.code == 2
-    assert "nothing is marked" in told.stderr
+    assert "this schema is complete" in told.stderr
 
 
 def test_a_crash_between_the_stages_wastes_only_what_was_bought(
@@ -196,7 +196,7 @@ def test_seeds_are_not_private(census: Census, discover: Run) -> None:
     ("arguments", "message"),
     [
         (("--epsilon", 2), "needs delta > 0"),
-        (("--epsilon", "0.01", "--delta", "1e-6"), "buy noise"),
+        (("--epsilon", "0.01", "--delta", "1e-6"), "give noise only"),
         (("--epsilon", "inf", "--delta", "1e-6"), "finite epsilon"),
         ((*PRICE, "--dataset", "x"), "--ledger PATH"),
     ],

@@ -31,7 +31,7 @@ def test_inspect_says_why_there_is_nothing_to_show(
     assert train("--epsilon", 1, "--delta", "1e-6", "--model", "svm", "--loss", "hinge").code == 0
     told = run("inspect", tmp_path / "income.privlearn")
     assert told.code == 0
-    assert "above the noise is not known: no intervals are known for this release" in told.stdout
+    assert "cannot be compared with the noise: no intervals are known for this release" in told.stdout
     assert run("inspect", tmp_path / "income.privlearn", "--effects").code == 2
 
 
@@ -60,7 +60,7 @@ def test_explain_takes_rows_as_predict_does(census: Census, train: Run, run: Run
     assert told.code == 0, told.stderr
     assert told.stdout.count("score for high") == 2
     kept = run("predict", tmp_path / "income.privlearn", rows, "--keep", "person_id,age")
-    assert "no column 'person_id,age', which --keep asks for: leave it out, or repeat --keep" in kept.stderr
+    assert "no column 'person_id,age', which --keep names. Omit it, or repeat --keep" in kept.stderr
     rows.write_text('"person_id"\n7\n')
     for command in ("explain", "predict"):
         assert run(command, tmp_path / "income.privlearn", rows).code == 1

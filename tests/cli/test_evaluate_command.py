@@ -104,7 +104,7 @@ def test_the_page_stands_alone(trained: Census, run: Run) -> None:
         "Calibration",
         "accuracy",
         "95 % interval",
-        "What is promised",
+        "<h2>Guarantee</h2>",
         "neighbours: replace_one",
     ):
         assert word in content
@@ -117,11 +117,11 @@ def test_bad_input_costs_nothing(trained: Census, run: Run) -> None:
     model, out = trained / "m.privlearn", trained / "e"
     for arguments, message in (
         ((model, wrong, "--out", out), "income"),
-        ((model, trained.table, "--by", "age", "--out", out), "whose groups the schema lists"),
+        ((model, trained.table, "--by", "age", "--out", out), "not a column with a list of values"),
         ((trained.table, trained.table, "--out", out), "not a privlearn release"),
         ((model, trained.table, "--out", model), "exists"),
-        ((model, trained.table, "--page", trained.folder, "--out", out), "is a folder"),
-        ((model, trained.table, "--page", out, "--out", out), "a name of its own"),
+        ((model, trained.table, "--page", trained.folder, "--out", out), "is a directory"),
+        ((model, trained.table, "--page", out, "--out", out), "another name"),
     ):
         done = run("evaluate", *arguments, *settings)
         assert done.code != 0
@@ -146,7 +146,7 @@ def test_a_threshold_is_given_or_found(trained: Census, run: Run) -> None:
         "threshold", trained / "m.privlearn", out, "--at", 0.4, "--false-negative", 2, "--out", trained / "n"
     )
     assert both.code == 2
-    assert "leave out what mistakes cost" in " ".join(both.stderr.split())
+    assert "Omit --false-positive and --false-negative" in " ".join(both.stderr.split())
     beyond = run("threshold", trained / "m.privlearn", out, "--at", 7, "--out", trained / "n")
     assert beyond.code == 2
     assert "from 0 to 1" in " ".join(beyond.stderr.split())

@@ -12,13 +12,13 @@ import pytest
 
 from privlearn import Guarantee, Ledger
 from tests.support.cli_support import Census, Run
+from tests.support.release_files import release_file
 
-MODEL = Path(__file__).parents[1] / "fixtures" / "version_0_1" / "logistic.privlearn"
 ROW = "age,dose,sex\n41,2.5,female\n"
 
 
 def test_python_file_runs_on_its_own(run: Run, tmp_path: Path) -> None:
-    run("export", MODEL, "--to", "python", "--out", tmp_path / "model.py")
+    run("export", release_file("logistic"), "--to", "python", "--out", tmp_path / "model.py")
     (tmp_path / "rows.csv").write_text(ROW)
     command = [sys.executable, "-I", "-S", str(tmp_path / "model.py"), str(tmp_path / "rows.csv")]
     alone = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -26,7 +26,7 @@ def test_python_file_runs_on_its_own(run: Run, tmp_path: Path) -> None:
 
 
 def test_sql_runs(run: Run) -> None:
-    sql = run("export", MODEL, "--to", "sql", "--table", "people", "--keep", "id").stdout
+    sql = run("export", release_file("logistic"), "--to", "sql", "--table", "people", "--keep", "id").stdout
     assert "differential privacy" in sql.splitlines()[1]
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE people (id, age, dose, sex)")
@@ -37,23 +37,28 @@ def test_sql_runs(run: Run) -> None:
 
 
 def test_refusals_say_what_to_type(run: Run, tmp_path: Path) -> None:
-    assert "html-calculator" in run("export", MODEL, "--to", "excel").told
-    assert "no setting 'table'" in run("export", MODEL, "--to", "json", "--table", "people").told
-    assert "--out model.onnx" in run("export", MODEL, "--to", "onnx").told
-    kernel = MODEL.with_name("fourier.privlearn")
-    assert "only linear models are exported" in run("export", kernel, "--to", "json").told
+    assert "html-calculator" in run("export", release_file("logistic"), "--to", "excel").told
+    assert (
+        "no setting 'table'"
+        in run("export", release_file("logistic"), "--to", "json", "--table", "people").told
+    )
+    assert "--out model.onnx" in run("export", release_file("logistic"), "--to", "onnx").told
+    kernel = release_file("fourier")
+    assert "only linear models can be exported" in run("export", kernel, "--to", "json").told
 
 
 def test_reports(run: Run, tmp_path: Path) -> None:
-    run("report", MODEL, "--out", tmp_path / "papers", "--format", "html")
+    run("report", release_file("logistic"), "--out", tmp_path / "papers", "--format", "html")
     assert len(list((tmp_path / "papers").glob("*.html"))) == 5
-    assert json.loads(run("report", MODEL, "--as", "privacy-label", "--format", "json").stdout)["sections"]
-    assert "or a folder for all of them" in run("report", MODEL).told
-    assert "there is no paper" in run("report", MODEL, "--as", "poem").told
+    assert json.loads(
+        run("report", release_file("logistic"), "--as", "privacy-label", "--format", "json").stdout
+    )["sections"]
+    assert "or a directory for all of them" in run("report", release_file("logistic")).told
+    assert "unknown report" in run("report", release_file("logistic"), "--as", "poem").told
 
 
 def test_a_budget_is_published_only_on_request(run: Run, budgeted: Census) -> None:
-    told = run("report", MODEL, "--as", "ethics", "--ledger", budgeted.ledger).told
+    told = run("report", release_file("logistic"), "--as", "ethics", "--ledger", budgeted.ledger).told
     assert "--publish-budget" in told
 
 
@@ -62,8 +67,19 @@ def test_a_budget_is_that_of_the_account_that_was_charged(run: Run, tmp_path: Pa
     for name, epsilon in (("clinic", 7.0), ("people", 4.0)):
         Ledger.create(path, name, Guarantee(epsilon, 1e-5))
     told = run(
-        "report", MODEL, "--as", "ethics", "--ledger", path, "--publish-budget", "--dataset", "people"
+        "report",
+        release_file("logistic"),
+        "--as",
+        "ethics",
+        "--ledger",
+        path,
+        "--publish-budget",
+        "--dataset",
+        "people",
     ).stdout
     assert "epsilon = 4" in told
     assert "the ledger's account 'people'" in told
-    assert "give --ledger" in run("report", MODEL, "--as", "ethics", "--dataset", "people").told
+    assert (
+        "Add --ledger"
+        in run("report", release_file("logistic"), "--as", "ethics", "--dataset", "people").told
+    )

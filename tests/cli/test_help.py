@@ -127,5 +127,5 @@ def test_every_number_explains_a_decimal_comma() -> None:
     found = dict(_number_options(typer.main.get_command(app)))
     assert {"train --epsilon", "evaluate --epsilon", "keys create --days", "bounds --lambda"} <= found.keys()
     for name, option in found.items():
-        with pytest.raises(click.BadParameter, match=r"write it like 0\.5"):
+        with pytest.raises(click.BadParameter, match=r"Write it like 0\.5"):
             pytest.fail(f"{name} takes {option.type.convert('0,5', option, None)}")

@@ -51,7 +51,7 @@ def test_numbers_that_only_python_reads_are_refused(option: str, train: Run) -> 
     """1_0 would be ten."""
     told = train("--epsilon", 1, option, "1_0")
     assert told.code == 2
-    assert "is not a valid float" in told.stderr
+    assert "is not a valid number" in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_word_that_looks_like_a_known_one_is_suggested(
 def test_a_decimal_comma_is_explained_where_a_word_may_stand(train: Run) -> None:
     told = train("--epsilon", 1, "--kernel", "rbf", "--gamma", "0,5")
     assert told.code == 2
-    assert "write it like 0.5" in told.stderr
+    assert "Write it like 0.5" in told.stderr
 
 
 @pytest.mark.parametrize(

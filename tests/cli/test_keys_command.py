@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.access.keys import authenticate
-from privlearn.service.holder import demo
-from privlearn.service.holder.datasets import Catalog
-from privlearn.service.holder.demo import demo_keys, write_demo
-from privlearn.service.holder.settings import Owner
-from privlearn.service.refusals import AccessRefused
-from privlearn.service.store.events import events
+from privlearn.server.access.keys import authenticate
+from privlearn.server.holder import demo
+from privlearn.server.holder.catalog import Catalog
+from privlearn.server.holder.demo import demo_keys, write_demo
+from privlearn.server.holder.settings import Owner
+from privlearn.server.refusals import AccessRefused
+from privlearn.server.store.events import events
 from tests.support.cli_support import Run
 
 
@@ -61,16 +61,16 @@ def test_approvers_and_auditors_have_names(run: Run, owner: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        ((), 2, "--auditor NAME, --holder, or --monitor"),
-        (("--holder", "--analyst", "alice"), 2, "--auditor NAME, --holder, or --monitor"),
-        (("--holder", "--monitor"), 2, "--auditor NAME, --holder, or --monitor"),
-        (("--approver", "bea", "--auditor", "bea"), 2, "--auditor NAME, --holder, or --monitor"),
-        (("--approver", "holder"), 2, "whose name is given"),
+        ((), 2, "--auditor NAME, --holder or --monitor"),
+        (("--holder", "--analyst", "alice"), 2, "--auditor NAME, --holder or --monitor"),
+        (("--holder", "--monitor"), 2, "--auditor NAME, --holder or --monitor"),
+        (("--approver", "bea", "--auditor", "bea"), 2, "--auditor NAME, --holder or --monitor"),
+        (("--approver", "holder"), 2, "the role and name"),
         (("--approver", "bea\ncarl"), 2, "one line"),
-        (("--holder", "--dataset", "census"), 2, "leave out the data sets"),
+        (("--holder", "--dataset", "census"), 2, "cannot be restricted to data sets"),
         (("--analyst", "eve"), 2, "[analysts.eve]"),
-        (("--analyst", "bob", "--dataset", "village"), 2, "take one of census"),
-        (("--analyst", "bob", "--days", 0), 2, "expires in the future"),
+        (("--analyst", "bob", "--dataset", "village"), 2, "Use one of: census"),
+        (("--analyst", "bob", "--days", 0), 2, "expires must be in the future"),
     ],
 )
 def test_keys_that_are_not_made(
@@ -93,11 +93,11 @@ def test_the_demonstration_is_written_once_and_works(owner: Path) -> None:
     catalog = Catalog(settings)
     catalog.check()
     seen = {
-        name: [offered.name for offered in catalog.of(authenticate(settings.server.store, key))]
+        name: [offered.name for offered in catalog.visible_to(authenticate(settings.server.store, key))]
         for name, key in first.items()
     }
     assert seen == {"holder": ["census", "village"], "alice": ["census", "village"], "bob": ["census"]}
-    assert catalog.named("village").records == 200
+    assert catalog.find("village").records == 200
     before = owner.stat().st_mtime_ns
     assert write_demo(owner.parent) == owner
     assert owner.stat().st_mtime_ns == before

@@ -13,7 +13,7 @@ import pytest
 from privlearn import Ledger, Release
 from privlearn.data import write_table
 from privlearn.data.datasets import simulated_census
-from privlearn.data.encode import packed_cells
+from privlearn.data.encoding import packed_cells
 from tests.support.cli_support import Census, Run
 
 PROMISE = ("--epsilon", 1, "--delta", "1e-6", "--seed", 1)
@@ -22,8 +22,8 @@ PROMISE = ("--epsilon", 1, "--delta", "1e-6", "--seed", 1)
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to which all cells go."""
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 0)
-    monkeypatch.setattr("privlearn.estimators.inputs.IN_MEMORY", 0)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 0)
+    monkeypatch.setattr("privlearn.estimators.reading.IN_MEMORY", 0)
     folder = tmp_path / "cache"
     folder.mkdir()
     return folder
@@ -31,7 +31,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_cache_changes_nothing_and_leaves_nothing(census: Census, train: Run, cache: Path) -> None:
     seen: list[tuple[str, int]] = []
-    write = packed_cells.PackedCells._written
+    write = packed_cells.PackedCells._write
 
     def watched(cells: Any, block: Any) -> Any:
         found = write(cells, block)
@@ -40,7 +40,7 @@ def test_a_cache_changes_nothing_and_leaves_nothing(census: Census, train: Run, 
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed_cells.PackedCells, "_written", watched)
+        patch.setattr(packed_cells.PackedCells, "_write", watched)
         assert train(*PROMISE, "--cache", cache).code == 0
     where, open_to_others = seen[0]
     assert where.startswith(str(cache))
@@ -48,7 +48,7 @@ def test_a_cache_changes_nothing_and_leaves_nothing(census: Census, train: Run, 
     assert not open_to_others
     assert list(cache.iterdir()) == []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed_cells, "KEPT_IN_MEMORY", 1 << 27)
+        patch.setattr(packed_cells, "MEMORY_LIMIT", 1 << 27)
         assert train(*PROMISE, out="other.privlearn").code == 0
     one, other = (Release.load(census / name).model for name in ("income.privlearn", "other.privlearn"))
     np.testing.assert_array_equal(one.coefficients, other.coefficients)
@@ -57,7 +57,7 @@ def test_a_cache_changes_nothing_and_leaves_nothing(census: Census, train: Run, 
 def test_a_cache_that_is_no_folder_is_refused(budgeted: Census, train: Run) -> None:
     told = train(*PROMISE, "--ledger", budgeted.ledger, "--cache", budgeted.table)
     assert told.code == 2
-    assert "is not a folder" in told.stderr
+    assert "is not a directory" in told.stderr
     assert Ledger.open(budgeted.ledger, "census").statement().entries == ()
 
 

@@ -43,11 +43,11 @@ def test_what_is_bought_carries_them_too(budgeted: Census, run: Run) -> None:
 
 def test_a_budget_without_delta_says_what_it_does_not_allow(train: Run, census: Census, run: Run) -> None:
     create = ("budget", "create", "census", "--ledger", census.ledger, "--epsilon", 2)
-    assert "It has no delta" in run(*create).told
+    assert "This budget has no delta" in run(*create).told
     assert "`privlearn budget show` shows it" in run(*create).told
     told = " ".join(train(*PRICE, "--ledger", census.ledger).stderr.split())
-    assert "It is delta that is missing, not epsilon: 0 is left of it and 1e-06 was asked for" in told
-    assert "It has no delta" not in run(*create, "--delta", "1e-6").told
+    assert "Delta is missing, not epsilon: 0 is left and 1e-06 was requested" in told
+    assert "This budget has no delta" not in run(*create, "--delta", "1e-6").told
 
 
 @pytest.mark.parametrize("note", ["two\nlines", "x" * 201, " "])
@@ -61,4 +61,4 @@ def test_a_note_that_cannot_be_kept_costs_nothing(train: Run, budgeted: Census, 
 def test_a_note_needs_a_ledger(train: Run) -> None:
     told = train(*PRICE, "--note", "for the board")
     assert told.code == 2
-    assert "--note is for a ledger: say where it is, with --ledger PATH" in " ".join(told.stderr.split())
+    assert "--note needs a ledger. Add --ledger PATH." in " ".join(told.stderr.split())

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from privlearn.budget.ledger import Ledger
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter
-from privlearn.ledger import Ledger
-from privlearn.multiparty.run.memory import PartyMemory
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.multiparty.run.purse import Purse
+from privlearn.parties.run.checkpoints import PartyMemory
+from privlearn.parties.run.joint_training import JointTraining
+from privlearn.parties.run.run_budget import RunBudget
 from tests.support.process_cases import Site
 from tests.support.run_cases import SCHEMA
 
@@ -25,11 +25,11 @@ def test_what_a_killed_process_left_is_given_back_and_its_file_forgotten(tmp_pat
     (tmp_path / "state").mkdir()
     with (tmp_path / "north.toml").open("a") as settings:
         settings.write('state = "state"\n')
-    plan = MultipartyPlan.load(tmp_path / "plan.toml")
-    Purse(plan, "north", Ledger.open(tmp_path / "north.ledger", SCHEMA.name)).reserve()
-    path = tmp_path / "state" / f"north.{plan.digest[:16]}.run"
+    plan = JointTraining.load(tmp_path / "plan.toml")
+    RunBudget(plan, "north", Ledger.open(tmp_path / "north.ledger", SCHEMA.name)).reserve()
+    path = tmp_path / "state" / f"north.{plan.digest}.run"
     memory = PartyMemory(path)
-    memory.keep({})
+    memory.write({})
     command = ["party", str(tmp_path / "north.toml"), "--give-back"]
     with pytest.raises(InvalidParameter, match="another process works on the run"):
         CliRunner().invoke(app, command, catch_exceptions=False)

@@ -95,11 +95,11 @@ def test_the_figure_is_a_drawing_with_readable_text(run: Run, schema_only: Censu
         (("--rows", 10, "--columns", 5, "--epsilon", -1), "epsilon must be a number above 0"),
         (("--rows", 10, "--columns", 5, "--epsilon", "inf"), "finite epsilon"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--delta", 2), "delta must be"),
-        (("--rows", 10, "--epsilon", 1), "--schema FILE, or --columns NUMBER"),
+        (("--rows", 10, "--epsilon", 1), "either --schema FILE or --columns NUMBER"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--model", "forest"), "the model must be"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--out", "plan.doc"), "--out must end in"),
         (("--columns", 5, "--epsilon", 1), "--rows"),
-        (("clinic.csv", "--rows", 10), "plan reads no table, so leave out 'clinic.csv'"),
+        (("clinic.csv", "--rows", 10), "plan reads no table, so omit 'clinic.csv'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "typed",
 )

@@ -26,7 +26,7 @@ def test_short_work_shows_nothing(screen: io.StringIO) -> None:
 
 
 def test_long_work_shows_where_it_is(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "_PROGRESS_DELAY_SECONDS", 0.0)
     with terminal.LateProgress("training", total=3) as progress:
         while "training" not in screen.getvalue():
             time.sleep(0.01)
@@ -36,7 +36,7 @@ def test_long_work_shows_where_it_is(screen: io.StringIO, monkeypatch: pytest.Mo
 
 
 def test_an_error_takes_the_bar_away(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "_PROGRESS_DELAY_SECONDS", 0.0)
     progress = terminal.LateProgress("training")
     with pytest.raises(ValueError, match="unsolvable"):
         _fail_once_shown(progress, screen)

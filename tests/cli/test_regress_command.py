@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privlearn.multiparty.run.joint_moments import moments_together
+from privlearn.parties.run.joint_moments import moments_together
 from privlearn.release.artifact import Release
 from tests.support.cli_support import Run
-from tests.support.moments_cases import PLAN
+from tests.support.moments_cases import AGREEMENT
 from tests.support.run_cases import TABLES
 
 
 def test_every_target_gets_its_file(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "moments.privlearn"
-    moments = moments_together(PLAN, TABLES)
+    moments = moments_together(AGREEMENT, TABLES)
     moments.save(file)
     assert f"privlearn regress {file}" in run("inspect", file).stdout
     told = run("regress", file)

@@ -56,7 +56,7 @@ def test_a_regression_has_no_probabilities(houses: Path, run: Run) -> None:
     assert Release.load(houses / "m.privlearn").certificate.mechanism.task.loss.name == "clipped_square"
     told = run("predict", houses / "m.privlearn", houses / "new.csv", "--probabilities")
     assert told.code == 2
-    assert "leave out --probabilities" in told.stderr
+    assert "Omit --probabilities" in told.stderr
 
 
 def test_a_classifier_refuses_a_number(houses: Path, run: Run) -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from privlearn.reproduce import EXPERIMENTS
+from privlearn.papers import EXPERIMENTS
 from tests.support.cli_support import Run
 
 

@@ -7,7 +7,7 @@ import pytest
 from privlearn import Ledger, Release
 from privlearn.data import write_table
 from privlearn.data.datasets import simulated_census
-from privlearn.mechanisms.search.search import Searched
+from privlearn.mechanisms.search.search import SearchResult
 from tests.support.cli_support import Census, Run
 
 CANDIDATES = ("--search", "regularization=0.01,0.1,auto", "--mechanism", "output")
@@ -33,7 +33,7 @@ def test_a_search_is_one_charge_and_verifies(
     assert "own share" in told.stdout
     assert Ledger.open(budgeted.ledger, "census").statement().spent.epsilon == 1.0
     certificate = Release.load(budgeted / "income.privlearn").certificate
-    assert isinstance(certificate.mechanism, Searched)
+    assert isinstance(certificate.mechanism, SearchResult)
     assert certificate.mechanism.search.name == name
     assert run("verify", budgeted / "income.privlearn").code == 0
     inspected = run("inspect", budgeted / "income.privlearn")
@@ -47,23 +47,24 @@ def test_several_names_make_a_grid(census: Census, train: Run) -> None:
     )  # fmt: skip
     assert told.code == 0, told.stderr
     mechanism = Release.load(census / "income.privlearn").certificate.mechanism
-    assert isinstance(mechanism, Searched)
+    assert isinstance(mechanism, SearchResult)
     assert [p["fit_intercept"] for p in mechanism.parameters] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--search", "regularization"), "cannot be read"),
-        (("--search", "=1,2"), "cannot be read"),
-        (("--search", "gamma=1,2", "--search", "gamma=3"), "cannot be read"),
+        (("--search", "regularization"), "has the wrong form"),
+        (("--search", "=1,2"), "has the wrong form"),
+        (("--search", "gamma=1,2", "--search", "gamma=3"), "has the wrong form"),
         (("--search", "regularization="), "empty"),
+        (("--search", "regularization=1_0,0.1"), "'1_0' is not a valid number"),
         (("--search", "regularization=0.1"), "one candidate"),
         (("--search", "regularization=0.1,nan"), "NaN"),
         (("--search", "epsilon=0.1,1"), "as a whole"),
-        (("--search", "C=1,2"), "no parameter 'C'"),
+        (("--search", "depth=1,2"), "no parameter 'depth'"),
         (("--search", "regularization=0.1,1", "--search-method", "luck"), "method must be"),
-        (("--public-validation", "public.csv"), "say among what"),
+        (("--public-validation", "public.csv"), "needs a search"),
     ],
 )
 def test_bad_searches_cost_nothing(

@@ -21,8 +21,8 @@ import pytest
 from privlearn.client import Client, Unreachable
 from privlearn.data import write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.service.access.keys import create_key
-from privlearn.service.holder.settings import Owner
+from privlearn.server.access.keys import create_key
+from privlearn.server.holder.settings import Owner
 from tests.support.cli_support import Run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the service needs POSIX locks")
@@ -92,8 +92,8 @@ def test_the_demonstration_serves_until_it_is_told_to_end(tmp_path: Path) -> Non
         assert set(keys) == {"holder", "alice", "bob"}
         assert get(f"{server.url}/v1/me", keys["alice"]).json()["analyst"] == "alice"
         asked = httpx.post(
-            f"{server.url}/v1/sessions",
-            json={"dataset": "village", "epsilon": 0.5},
+            f"{server.url}/v1/jobs",
+            json={"kind": "session", "dataset": "village", "epsilon": 0.5},
             headers={"Authorization": f"Bearer {keys['alice']}"},
             trust_env=False,
         )
@@ -164,7 +164,7 @@ def test_it_must_be_clear_what_to_serve(run: Run, arguments: tuple[str, ...]) ->
 
 
 def test_the_description_can_be_printed(run: Run) -> None:
-    from privlearn.service.server import bare_app
+    from privlearn.server.server import bare_app
 
     assert json.loads(run("serve", "--openapi").stdout) == bare_app().openapi()
 

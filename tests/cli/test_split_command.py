@@ -63,8 +63,8 @@ def test_what_is_wrong_is_said_and_nothing_is_charged(budgeted: Census, run: Run
     common = ("--schema", budgeted.schema, "--epsilon", 1, "--out", budgeted / "m.privlearn")
     attempts: dict[str, tuple[str, ...]] = {
         "is the part 'test', not 'train'": ("test.csv", "--part", "train", "--ledger", str(budgeted.ledger)),
-        "no part of a split": ("census.csv", "--part", "train", "--ledger", str(budgeted.ledger)),
-        "--part is for a ledger": ("train.csv", "--part", "train"),
+        "not a part of a split": ("census.csv", "--part", "train", "--ledger", str(budgeted.ledger)),
+        "--part needs a ledger": ("train.csv", "--part", "train"),
     }
     for words, (table, *more) in attempts.items():
         told = run("train", budgeted / table, *common, *more)

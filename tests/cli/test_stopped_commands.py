@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from privlearn.budget.ledger import Ledger
 from privlearn.cli import main
-from privlearn.ledger import Ledger
 from tests.support.cli_support import Census
 from tests.support.forked import child_context
 
-BEFORE = "privlearn.data.encode.packed_cells.PackedCells.add"
+BEFORE = "privlearn.data.encoding.packed_cells.PackedCells.add"
 AFTER = "privlearn.mechanisms.release.objective.ObjectivePerturbation.run"
 
 
@@ -112,7 +112,7 @@ def test_a_job_goes_on_at_the_server(
     _asked(monkeypatch, lambda *_, **__: SimpleNamespace(json=lambda: record))
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err.startswith("Job 5f0c is at the server")
+    assert told.err.startswith("Job 5f0c runs on the server")
     assert "stopped: job 5f0c goes on at the server, and pays when it is done" in told.err
     assert "`privlearn ask cancel 5f0c` ends it" in told.err
     assert "nothing was charged" not in told.err

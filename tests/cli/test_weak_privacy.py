@@ -12,7 +12,7 @@ from privlearn import Guarantee, Ledger, Release
 from tests.support.cli_support import Census, Run
 
 WORD = "--accept-weak-privacy"
-NOT_RECORDED = "Nothing was recorded"
+NOT_RECORDED = "No cost was recorded"
 
 
 @pytest.mark.parametrize("promise", [("--epsilon", 30), ("--epsilon", 1, "--delta", 0.01)])
@@ -26,14 +26,14 @@ def test_train_needs_a_word_and_verify_says_it(
     assert not (census / "income.privlearn").exists()
     accepted = train(*promise, WORD)
     assert accepted.code == 0, accepted.stderr
-    assert "This promise is hardly private" in accepted.stderr
+    assert "This guarantee is hardly private" in accepted.stderr
     verified = run("verify", census / "income.privlearn")
     assert verified.code == 0
     assert "is consistent, but hardly private: " in verified.stderr
     assert "and private" not in verified.told
     inspected = run("inspect", census / "income.privlearn")
     assert "strength" in inspected.stdout
-    assert "This promise is hardly private" in inspected.stderr
+    assert "This guarantee is hardly private" in inspected.stderr
     stated = json.loads(run("inspect", census / "income.privlearn", "--json").stdout)
     assert stated["weakness"].startswith("hardly private")
 
@@ -89,7 +89,7 @@ def test_discover_needs_the_word(census: Census, run: Run) -> None:
     assert "hardly private" in refused.stderr
     accepted = run(*asked, WORD)
     assert accepted.code == 0, accepted.stderr
-    assert "This price is hardly private" in accepted.stderr
+    assert "This guarantee is hardly private" in accepted.stderr
 
 
 def test_what_is_not_recorded_is_said(census: Census, train: Run) -> None:
@@ -110,7 +110,7 @@ def test_epsilon_has_no_default(census: Census, run: Run) -> None:
 def test_plan_says_it(run: Run) -> None:
     told = run("plan", "--columns", 5, "--rows", 100, "--epsilon", 1, "--delta", 0.01)
     assert told.code == 0
-    assert "WEAK: this promise is hardly private: delta 0.01 is not below 1/100" in told.stdout
+    assert "WEAK: this guarantee is hardly private: delta 0.01 is not below 1/100" in told.stdout
     numbers = run("plan", "--columns", 5, "--rows", 100, "--epsilon", 1, "--delta", "1e-6", "--json")
     assert json.loads(numbers.stdout)["weakness"] is None
 

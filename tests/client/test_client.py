@@ -26,8 +26,8 @@ from privlearn.client import Client, RemoteSession, Unreachable
 from privlearn.data import read_table, write_table
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
 from privlearn.release import SessionCertificate, verify
-from privlearn.service.access.keys import create_key
-from privlearn.service.refusals import AccessRefused, Conflict, Forbidden, NotFound
+from privlearn.server.access.keys import create_key
+from privlearn.server.refusals import AccessRefused, Conflict, Forbidden, NotFound
 from tests.support.real_server import Clinic
 
 PROMISE: dict[str, Any] = {"epsilon": 0.01, "delta": 1e-9}
@@ -114,7 +114,7 @@ def test_the_same_key_is_the_same_result_paid_once(client: Client) -> None:
     made = [client.train("clinic", "release", idempotency_key="once", **PROMISE) for _ in range(2)]
     assert made[0] == made[1]
     assert client.budget("clinic")["spent"]["epsilon"] == pytest.approx(before + PROMISE["epsilon"])
-    with pytest.raises(Conflict, match="another request"):
+    with pytest.raises(Conflict, match="a different request"):
         client.train("clinic", "release", epsilon=0.02, idempotency_key="once")
 
 
@@ -329,6 +329,6 @@ def test_the_client_needs_neither_fastapi_nor_uvicorn() -> None:
     script = (
         "import sys\n"
         "for name in ('fastapi', 'uvicorn', 'starlette', 'jinja2', 'prometheus_client'): sys.modules[name] = None\n"
-        "import privlearn.client, privlearn.cli.ask.ask\n"
+        "import privlearn.client, privlearn.cli.ask\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

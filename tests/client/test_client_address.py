@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from privlearn.client import Client
-from privlearn.client.connection import checked_url, key_or_default
+from privlearn.client.connection import key_or_default, validate_url
 from privlearn.errors import InvalidParameter
 
 
@@ -13,7 +13,7 @@ from privlearn.errors import InvalidParameter
     "url", ["http://127.0.0.1:8383", "http://localhost", "http://[::1]:1/", "https://learner.example/"]
 )
 def test_addresses_that_keep_a_key(url: str) -> None:
-    assert checked_url(url, plain_http=False) == url.rstrip("/")
+    assert validate_url(url, plain_http=False) == url.rstrip("/")
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def test_addresses_that_keep_a_key(url: str) -> None:
 )
 def test_plain_http_to_another_machine_is_refused(url: str) -> None:
     with pytest.raises(InvalidParameter, match="use https://"):
-        checked_url(url, plain_http=False)
-    assert checked_url(url, plain_http=True) == url
+        validate_url(url, plain_http=False)
+    assert validate_url(url, plain_http=True) == url
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_plain_http_to_another_machine_is_refused(url: str) -> None:
 )
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
-        checked_url(url, plain_http=True)
+        validate_url(url, plain_http=True)
     assert "secret" not in str(refused.value)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from privlearn.data.sources.addresses import StoredPath, check_endpoint, table_path
-from privlearn.data.sources.folders import _fits
+from privlearn.data.sources.directories import _matches
 from privlearn.errors import InvalidParameter
 
 SECRET = "correct-horse-battery-staple"
@@ -52,7 +52,7 @@ def test_an_address_that_was_made_a_path() -> None:
         (f"https://a:{SECRET}@storage.example", "without a key"),
         ("storage.example:9000", "https://host"),
         ("http://storage.example:9000", "in the clear"),
-        ("https://storage.example/bucket", "ends with its host"),
+        ("https://storage.example/bucket", "must end with its host"),
     ],
 )
 def test_endpoints_that_are_refused(endpoint: str, why: str) -> None:
@@ -79,4 +79,4 @@ def test_endpoints_that_are_taken() -> None:
     ],
 )
 def test_patterns_go_part_by_part(pattern: str, name: str, fits: bool) -> None:
-    assert _fits(tuple(name.split("/")), tuple(pattern.split("/"))) == fits
+    assert _matches(tuple(name.split("/")), tuple(pattern.split("/"))) == fits

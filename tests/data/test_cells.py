@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, distinct, numbers, owners
+from privlearn.data.encoding.column_cells import MISSING, UNKNOWN, codes, distinct, numbers, owners
 from privlearn.data.sources.table import as_array
 from tests.support.canary import CANARY_TEXT
 
@@ -63,7 +63,8 @@ def test_only_the_stated_type_is_counted(refused: Refused) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", [CANARY_TEXT, "7", b"7", [7], {7}, 7j, Fraction(7), np.datetime64("2001-01-01")]
+    "cell",
+    [CANARY_TEXT, "7_0", "\u0667", "0x7", b"7", [7], {7}, 7j, Fraction(7), np.datetime64("2001-01-01")],
 )
 def test_a_cell_of_another_type_is_no_missing_cell(cell: Any, refused: Refused) -> None:
     number = {"type": "number", "lower": 0, "upper": 9, "missing": "zero"}

@@ -13,7 +13,7 @@ import pytest
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.data.datasets import (
     census_schema,
-    data_folder,
+    data_directory,
     load_adult,
     load_bank_marketing,
     load_kddcup99,
@@ -80,8 +80,8 @@ def test_newsgroups() -> None:
 
 def test_without_data_the_message_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRIVLEARN_DATA", raising=False)
-    with pytest.raises(DataError, match="set PRIVLEARN_DATA"):
-        data_folder()
+    with pytest.raises(DataError, match="Set it to the directory"):
+        data_directory()
 
 
 def test_the_example_schema_is_the_census_schema() -> None:

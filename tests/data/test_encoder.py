@@ -14,12 +14,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.encode.arrays import BLOCK
-from privlearn.data.encode.column_features import spline_basis
-from privlearn.data.encode.encoder import from_unit, to_unit
+from privlearn.data import NumberColumn, Schema, SchemaEncoder
+from privlearn.data.encoding.arrays import BLOCK
+from privlearn.data.encoding.encoder import from_unit, to_unit
+from privlearn.data.encoding.feature_groups import ColumnCells, coarse_features
 from privlearn.errors import DataError, SchemaError
 from tests.support.rows import dense, filled
+
+
+def spline_basis(position: np.ndarray[Any, Any], knots: int) -> np.ndarray[Any, Any]:
+    """Return the centred features of positions in [0, 1], of shape (n, knots + 1)."""
+    hats, line = coarse_features("x", NumberColumn(lower=0, upper=1, knots=knots))
+    basis = np.empty((len(position), knots + 1))
+    hats.write(ColumnCells.of(position), basis[:, :-1], is_centred=True)
+    line.write(ColumnCells.of(position), basis[:, -1:], is_centred=True)
+    return basis
 
 
 def one_column(**settings: Any) -> Schema:
@@ -63,7 +72,7 @@ def test_a_category_is_its_centred_indicator() -> None:
 
 
 def test_text_is_its_hashed_words() -> None:
-    schema = one_column(type="text", features=64)
+    schema = one_column(type="text", features=64, missing="zero")
     documents = ["the fever of the patient", "broken arm, broken leg", ""]
     expected = HashingVectorizer(n_features=64, norm="l2", alternate_sign=True).transform(documents).toarray()
     assert_allclose(unscaled(schema, documents), expected, atol=1e-12)
@@ -122,7 +131,7 @@ def test_text_between_other_columns_keeps_the_order_of_the_schema() -> None:
         {"name": "t", "columns": {"a": number, "note": {"type": "text", "features": 4}, "b": number}}
     )
     encoder = SchemaEncoder(schema)
-    rows = encoder.encode({"a": [1.0], "note": [""], "b": [0.0]})
+    rows = encoder.encode({"a": [1.0], "note": ["?"], "b": [0.0]})
     assert isinstance(rows, sparse.csr_array)
     assert encoder.feature_names == ["a", "note[0]", "note[1]", "note[2]", "note[3]", "b", "intercept"]
     assert_allclose(rows.toarray()[0] * math.sqrt(3), [1, 0, 0, 0, 0, -1, 1], atol=1e-10)

@@ -17,7 +17,7 @@ from privlearn.data import Schema, read_table, write_table
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.template import schema_template
 from privlearn.data.sources.csv_files import parse_csv
-from privlearn.data.sources.files import read_cells, read_records
+from privlearn.data.sources.files import open_records, read_cells
 from privlearn.errors import SchemaError
 from tests.support.canary import CANARIES, CANARY_TEXT
 
@@ -102,7 +102,7 @@ def test_a_text_that_an_analyst_sends_is_plain_csv() -> None:
     [
         ({"delimiter": ";;"}, "file: delimiter: must be one character"),
         ({"decimal": ","}, "state the delimiter"),
-        ({"encoding": "utf-9"}, "'utf-9' is not known"),
+        ({"encoding": "utf-9"}, "'utf-9' is not an encoding"),
         ({"missing": ["x", True]}, "quote codes"),
         ({"names": ["a", "a"]}, "'a' is listed twice"),
     ],
@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_refused_without_quoting_it(
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode("latin-1"))
     with refused(message):
-        read_records(path, _schema(**file))
+        list(open_records(path, _schema(**file)).blocks())
 
 
 DETECTED = {
@@ -180,3 +180,10 @@ def test_what_is_written_as_the_format_says_is_read_by_it(file: dict[str, Any], 
     assert read_cells(tmp_path / "t.csv", FileFormat(**file)) == table
     schema = _schema(**file, missing=["?"])
     assert read_table(tmp_path / "t.csv", schema)["height"].to_pylist() == [1.5, None]
+
+
+def test_names_of_columns_decide_what_rows_mean() -> None:
+    plain, one = _schema(), _schema(names=["height", "town"])
+    other = _schema(names=["town", "height"])
+    assert len({plain.digest, one.digest, other.digest}) == 3
+    assert _schema(names=["height", "town"], delimiter=";").digest == one.digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import gzip
 import resource
 import signal
@@ -18,10 +19,10 @@ import pytest
 from privlearn import Guarantee, Ledger, PrivateLogisticRegression, describe, evaluate
 from privlearn.data import SchemaDraft, open_records, spill_to, split, watch_passes, write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encode import packed_cells
-from privlearn.data.sources.row_source import RowSource, joined
-from privlearn.discovery import discover
+from privlearn.data.encoding import packed_cells
+from privlearn.data.sources.row_source import RowSource, concatenate_tables
 from privlearn.errors import DataError, SchemaError
+from privlearn.statistics.discovery import discover
 
 ROWS = 2000
 TABLE = simulated_census(ROWS, seed=7)
@@ -102,10 +103,10 @@ def test_a_source_is_split_into_sources(tmp_path: Path) -> None:
     rows = open_records(in_parts(tmp_path / "rows"), census_schema())
     parts, whole = (split(each, census_schema(), test=0.3, seed="autumn") for each in (rows, TABLE))
     assert isinstance(parts.train, RowSource)
-    assert parts.split == whole.split
+    assert dataclasses.replace(parts.split, draw="") == dataclasses.replace(whole.split, draw="")
     for one, other in ((parts.train, whole.train), (parts.test, whole.test)):
-        found = joined(one.blocks())
-        assert found.equals(other.select(found.column_names))
+        found = concatenate_tables(one.blocks())
+        assert found.equals(other.table().select(found.column_names).cast(found.schema))
 
 
 def test_predictions_of_a_source(tmp_path: Path) -> None:
@@ -127,10 +128,10 @@ def test_a_file_that_changes_between_two_passes_is_refused(tmp_path: Path) -> No
     path = tmp_path / "rows.parquet"
     write_table(TABLE, path)
     rows = open_records(path, census_schema())
-    joined(rows.blocks())
+    concatenate_tables(rows.blocks())
     write_table(TABLE.slice(1), path)
     with pytest.raises(DataError, match=r"rows\.parquet has changed since it was opened"):
-        joined(rows.blocks())
+        concatenate_tables(rows.blocks())
 
 
 def test_a_file_that_changes_under_way_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +175,7 @@ def _unknown_sex(path: Path) -> None:
         (_cut_off, "cut off or damaged"),
         (_damaged, "cut off or damaged"),
         (_without_hours, "has no column 'hours'"),
-        (_age_as_text, "another type"),
+        (_age_as_text, "different types"),
         (_unknown_sex, "values that the schema does not list"),
     ],
 )
@@ -193,7 +194,7 @@ def test_one_bad_file_of_a_folder_is_named_and_nothing_is_charged(
 
 
 def test_a_full_disk_is_said_and_nothing_is_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 1000)
     ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(3.0, 1e-4))
     learner = PrivateLogisticRegression(schema=census_schema(), epsilon=1.0, delta=1e-5, ledger=ledger)
     (tmp_path / "cache").mkdir()
@@ -201,7 +202,7 @@ def test_a_full_disk_is_said_and_nothing_is_charged(tmp_path: Path, monkeypatch:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing then fails, as it does on a full disk
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
-        with spill_to(tmp_path / "cache"), pytest.raises(DataError, match="Name a folder with more room"):
+        with spill_to(tmp_path / "cache"), pytest.raises(DataError, match="Name a directory with more space"):
             learner.fit(TABLE)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -237,5 +238,5 @@ def test_a_damaged_file_is_read_by_nobody(tmp_path: Path) -> None:
     write_table(TABLE, path)
     assert parquet.read_metadata(path).num_rows == ROWS
     _cut_off(path)
-    with pytest.raises(DataError, match=r"rows\.parquet is not a Parquet file that can be read"):
+    with pytest.raises(DataError, match=r"rows\.parquet cannot be read as Parquet"):
         open_records(path, census_schema())

@@ -72,7 +72,8 @@ resolutions = st.none() | st.builds(
     pair_share=st.floats(0.0, 0.45),
 )
 text_and_cells = st.tuples(
-    st.builds(TextColumn, features=st.integers(2, 40)), st.lists(st.text(max_size=40), min_size=3, max_size=3)
+    st.builds(TextColumn, features=st.integers(2, 40), missing=st.just("zero")),
+    st.lists(st.text(max_size=40), min_size=3, max_size=3),
 )
 
 

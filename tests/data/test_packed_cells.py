@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from privlearn.data.encode import packed_cells
-from privlearn.data.encode.packed_cells import PackedCells
+from privlearn.data.encoding import packed_cells
+from privlearn.data.encoding.packed_cells import PackedCells
+from privlearn.data.encoding.spill import spill_to
 from privlearn.errors import DataError
 
 numbers = st.lists(st.floats(0, 1) | st.just(float("nan")), min_size=1, max_size=30)
@@ -46,8 +47,8 @@ def test_whole_numbers_come_back(column: list[int]) -> None:
 
 
 def test_a_block_is_read_in_pieces_that_systems_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 0)
-    monkeypatch.setattr(packed_cells, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 0)
+    monkeypatch.setattr(packed_cells, "MAX_READ", 100)
     monkeypatch.setattr(packed_cells, "BLOCK", 99)
     blocks = [np.random.default_rng(seed).random(99) for seed in range(3)]
     for back, block in zip(columns(packed(*blocks)), blocks, strict=True):
@@ -58,7 +59,7 @@ def test_few_values_take_a_byte_per_row() -> None:
     ages = np.random.default_rng(0).integers(0, 90, 10_000) / 90
     cells = packed(ages)
     assert len(cells) == 10_000
-    assert 0 < cells._kept < 11_000
+    assert 0 < cells._bytes < 11_000
 
 
 def test_small_files_are_not_as_many_blocks() -> None:
@@ -71,14 +72,14 @@ def test_small_files_are_not_as_many_blocks() -> None:
 
 
 def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 1000)
     monkeypatch.setattr(packed_cells, "BLOCK", 100)
     random = np.random.default_rng(0)
     blocks: list[Any] = [random.random(100) for _ in range(5)] + [random.integers(0, 9, 100)]
     words: list[Any] = [
         sparse.random_array((100, 7), density=0.2, random_state=random, format="csr") for _ in range(6)
     ]
-    with packed_cells.spill_to(tmp_path):
+    with spill_to(tmp_path):
         cells = PackedCells()
     for block, found in zip(blocks, words, strict=True):
         cells.add({"column": block, "words": found})
@@ -92,17 +93,17 @@ def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_is_in_the_file_is_not_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 1000)
     tracemalloc.start()
     cells = packed(*(np.random.default_rng(place).random(10_000) for place in range(20)))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert cells._kept >= 20 * 80_000
+    assert cells._bytes >= 20 * 80_000
     assert kept < 200_000
 
 
 def test_some_rows_of_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 100)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 100)
     column = np.random.default_rng(0).random(60)
     chosen = np.array([59, 0, 31, 30, 30])
     (back,) = columns(packed(*column.reshape(6, 10)).take(chosen))
@@ -114,7 +115,7 @@ def test_a_full_disk_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
         def write(self, _: Any) -> int:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 10)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 10)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Full())
     with pytest.raises(DataError, match="No space left on device") as caught:
         len(packed(np.random.default_rng(0).random(100)))

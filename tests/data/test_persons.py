@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from privlearn import PrivateLogisticRegression
 from privlearn.data import Schema
+from privlearn.data.encoding.column_cells import people
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.identifiers import looks_like_identifier
 from privlearn.errors import SchemaError
@@ -177,3 +179,10 @@ def test_a_schema_that_says_nothing_keeps_its_digest() -> None:
     assert (
         stated(one_row_per_person=True).digest != stated().digest == stated(one_row_per_person=False).digest
     )
+
+
+def test_scientific_notation_is_one_person() -> None:
+    """A directory may mix the spellings of two programs: "1e+05" and "100000"."""
+    person, names = people(pa.array(["1e+05", "100000", "1.5e1", "15", "1.25e1", "12E"]), "column 'id'")
+    assert person.tolist() == [0, 0, 1, 1, 2, 3]
+    assert names == ["100000", "15", "1.25e1", "12E"]

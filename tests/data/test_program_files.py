@@ -16,7 +16,7 @@ import yaml
 
 from privlearn.data import Schema, read_table, write_table
 from privlearn.data.schema.template import schema_template
-from privlearn.data.sources.program_files import _dated
+from privlearn.data.sources.program_files import _as_dates
 from privlearn.data.sources.raw_cells import open_cells, write_rows
 from privlearn.data.table_check import check_table
 from privlearn.errors import DataError, InvalidParameter
@@ -113,10 +113,10 @@ TIMES = [datetime.datetime(2022, 9, 1, 13, 30), datetime.date(2021, 1, 31), None
 
 
 def test_days_and_times_of_such_files() -> None:
-    assert pa.types.is_date32(_dated(DAYS).type)
-    assert _dated(DAYS).to_pylist() == DAYS
-    assert pa.types.is_timestamp(_dated(TIMES).type)
-    assert _dated([*DAYS, "unknown"]) == [*DAYS, "unknown"]
+    assert pa.types.is_date32(_as_dates(DAYS).type)
+    assert _as_dates(DAYS).to_pylist() == DAYS
+    assert pa.types.is_timestamp(_as_dates(TIMES).type)
+    assert _as_dates([*DAYS, "unknown"]) == [*DAYS, "unknown"]
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_numbers_and_text_in_one_column_are_checked_and_copied(tmp_path: Path) -
 def test_what_is_no_such_file(tmp_path: Path, refused: Refused) -> None:
     pytest.importorskip("python_calamine")
     (tmp_path / "t.xlsx").write_bytes(b"x")
-    with refused("is not a workbook"):
+    with refused("cannot be read as a workbook"):
         read_table(tmp_path / "t.xlsx", _schema())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,10 @@ import pytest
 from privlearn.data import split, write_table
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources import raw_cells
+from privlearn.data.sources import csv_lines
 from privlearn.data.sources.files import open_records, read_cells
 from privlearn.data.sources.raw_cells import open_cells, write_rows
-from privlearn.data.sources.row_source import joined
+from privlearn.data.sources.row_source import concatenate_tables
 from privlearn.errors import DataError
 
 ROWS = 100_000
@@ -56,7 +58,7 @@ def written(path: Path, dialect: dict[str, Any]) -> pa.Table:
 
 @pytest.fixture(params=DIALECTS, ids=lambda dialect: dialect.get("encoding", "utf-8") + str(len(dialect)))
 def dialect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    monkeypatch.setattr(raw_cells, "PIECE", 1000)  # Arrow then cuts the file where it likes
+    monkeypatch.setattr(csv_lines, "PIECE", 1000)
     return dict(request.param)
 
 
@@ -64,7 +66,7 @@ def test_blocks_have_the_cells_of_the_whole_file(dialect: dict[str, Any], tmp_pa
     table, form = written(tmp_path / "rows.csv", dialect), FileFormat(**dialect)
     blocks = list(open_cells(tmp_path / "rows.csv", form).blocks())
     assert len(blocks) > 2
-    assert joined(blocks) == table == read_cells(tmp_path / "rows.csv", form)
+    assert concatenate_tables(blocks) == table == read_cells(tmp_path / "rows.csv", form)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -77,10 +79,10 @@ def test_parts_are_written_in_the_dialect_that_was_read(
     for rows, path in zip((parts.train, parts.test), paths, strict=True):
         write_rows(rows, path, schema.file)
     whole = split(table, schema, seed="autumn")
-    assert [read_cells(path, schema.file) for path in paths] == [whole.train, whole.test]
+    assert [read_cells(path, schema.file) for path in paths] == [whole.train.table(), whole.test.table()]
     if ending == "csv":
-        learnt = joined(open_records(tmp_path / "rows.csv", schema).blocks())
-        assert joined(open_records(paths[1], schema).blocks()).num_rows == ROWS // 5
+        learnt = concatenate_tables(open_records(tmp_path / "rows.csv", schema).blocks())
+        assert concatenate_tables(open_records(paths[1], schema).blocks()).num_rows == ROWS // 5
         assert learnt["size"].null_count > 0
 
 
@@ -88,8 +90,8 @@ def test_the_same_dialect_holds_for_a_folder(dialect: dict[str, Any], tmp_path: 
     folder, schema = tmp_path / "rows", schema_of(dialect)
     folder.mkdir()
     one, other = written(folder / "1.csv", dialect), written(folder / "2.csv", dialect)
-    assert joined(open_cells(folder, schema.file).blocks()) == pa.concat_tables([one, other])
-    assert joined(open_records(folder, schema).blocks()).num_rows == 2 * ROWS
+    assert concatenate_tables(open_cells(folder, schema.file).blocks()) == pa.concat_tables([one, other])
+    assert concatenate_tables(open_records(folder, schema).blocks()).num_rows == 2 * ROWS
 
 
 def test_what_an_encoding_lacks_is_refused_without_quoting_it(tmp_path: Path) -> None:
@@ -97,3 +99,44 @@ def test_what_an_encoding_lacks_is_refused_without_quoting_it(tmp_path: Path) ->
     with pytest.raises(DataError, match="latin-1") as refused:
         write_table(table, tmp_path / "rows.csv", FileFormat(encoding="latin-1"))
     assert "Ł" not in f"{refused.value} {refused.value.__context__}"
+
+
+@pytest.mark.parametrize(
+    "size", [pa.array([17.75, None]), pa.array([Decimal("17.75"), None]), pa.array([0.1, 2.0], pa.float32())]
+)
+def test_numbers_are_written_with_the_decimal_sign_of_the_schema(size: Any, tmp_path: Path) -> None:
+    schema = schema_of({"decimal": ",", "delimiter": ";"})
+    table = pa.table({"size": size, "town": ["Ulm", "Ulm"], "ill": ["no", "yes"]})
+    write_table(table, tmp_path / "rows.parquet")
+    write_rows(open_cells(tmp_path / "rows.parquet"), tmp_path / "rows.csv", schema.file)
+    one, other = (
+        concatenate_tables(open_records(tmp_path / f"rows.{end}", schema).blocks())
+        for end in ("parquet", "csv")
+    )
+    assert one.to_pydict() == other.to_pydict()
+
+
+@pytest.mark.parametrize(
+    ("cells", "breaks"),
+    [
+        ([[1]], False),
+        ([b"\xff"], False),
+        (["x\ny"], False),
+        (["x\ry"], False),
+        (["x\ry"], True),
+        (pa.array([datetime.datetime(2020, 1, 1)], pa.timestamp("us", "Mars/Olympus")), False),
+    ],
+)
+def test_what_a_csv_file_cannot_hold_is_refused(cells: Any, breaks: bool, tmp_path: Path) -> None:
+    write_table(pa.table({"size": [1.0], "note": cells}), tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match=r"[Ww]rite (a )?\.parquet"):
+        write_rows(
+            open_cells(tmp_path / "rows.parquet"), tmp_path / "rows.csv", FileFormat(line_breaks=breaks)
+        )
+    assert not (tmp_path / "rows.csv").exists()
+
+
+def test_line_breaks_are_written_where_the_schema_has_them(tmp_path: Path) -> None:
+    form, table = FileFormat(line_breaks=True), pa.table({"size": ["1", "2"], "note": ["x\ny", "x\r\ny"]})
+    write_table(table, tmp_path / "rows.csv", form)
+    assert read_cells(tmp_path / "rows.csv", form) == table

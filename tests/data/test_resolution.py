@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn.data import Resolution, Schema, SchemaEncoder
-from privlearn.data.encode.resolution import (
-    MOST_PAIRS,
+from privlearn.data.encoding.resolution import (
+    MAX_PAIRS,
     affordable_pairs,
     choose_resolution,
 )
@@ -136,7 +136,7 @@ class TestTheRule:
         assert affordable_pairs(schema({"age": COLUMNS["age"], **lists})) == ()
 
     def test_too_many_pairs_are_none(self) -> None:
-        many = {f"x{place}": COLUMNS["age"] for place in range(MOST_PAIRS)}
+        many = {f"x{place}": COLUMNS["age"] for place in range(MAX_PAIRS)}
         assert affordable_pairs(schema(many)) == ()
 
     def test_smooth_measurements_have_no_bins(self) -> None:
@@ -166,7 +166,7 @@ class TestPinned:
         ("pairs", "message"),
         [
             ([["age", "age"]], "itself"),
-            ([["age", "shoe"]], "no column"),
+            ([["age", "shoe"]], "is not a column"),
             ([["age", "sex"], ["sex", "age"]], "twice"),
         ],
     )

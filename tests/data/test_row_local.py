@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from privlearn.data import ArrayEncoder, Resolution, Schema, SchemaEncoder, as_table, read_table
-from privlearn.data.encode.column_cells import distinct, numbers, owners
+from privlearn.data.encoding.column_cells import distinct, numbers, owners
 from privlearn.data.sources.csv_files import parse_csv
 from privlearn.errors import DataError
 from privlearn.features.kernel import as_points

@@ -45,7 +45,7 @@ COLUMN_PROBLEMS = {
     "unknown setting": ({**AGE, "knot": 3}, "knot: unknown setting"),
     "unknown scale": ({**AGE, "scale": "root"}, "linear or log"),
     "unknown rule": ({**AGE, "missing": "mean"}, "refuse or zero"),
-    "unknown type": ({**AGE, "type": "colour"}, "number, category, text, ordinal or date"),
+    "unknown type": ({**AGE, "type": "colour"}, "number, ordinal, date, category or text"),
     "no values": ({**SEX, "values": []}, "list every value"),
     "one value": ({**SEX, "values": ["female"]}, "at least two"),
     "repeated value": ({**SEX, "values": ["female", "male", "male"]}, "different"),
@@ -160,7 +160,7 @@ names = st.text(min_size=1, max_size=8)
 rules = st.sampled_from(["refuse", "zero"])
 bounds = st.floats(-1e300, 1e300)
 values = st.one_of(
-    st.lists(st.text(max_size=8), min_size=2, max_size=5, unique=True),
+    st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=5, unique=True),
     st.lists(st.integers(1 - 2**53, 2**53 - 1), min_size=2, max_size=5, unique=True),
     st.just([True, False]),
 )
@@ -260,9 +260,9 @@ def test_the_digest_depends_on_every_setting(change: dict[str, Any]) -> None:
 def test_a_repeated_key_is_refused(tmp_path: Any) -> None:
     (tmp_path / "s.yaml").write_text("name: a\ncolumns:\n  age: {type: text}\n  age: {type: text}\n")
     (tmp_path / "s.json").write_text('{"name": "a", "name": "b", "columns": {"age": {"type": "text"}}}')
-    with pytest.raises(SchemaError, match="'age' is given twice"):
+    with pytest.raises(SchemaError, match="'age' occurs twice"):
         Schema.load(tmp_path / "s.yaml")
-    with pytest.raises(SchemaError, match="'name' is given twice"):
+    with pytest.raises(SchemaError, match="'name' occurs twice"):
         Schema.load(tmp_path / "s.json")
 
 

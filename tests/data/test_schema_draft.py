@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privlearn.data import CategoryColumn, Purchase, Schema, SchemaDraft, SchemaEncoder, Target
+from privlearn.data import CategoryColumn, PrivateBounds, Schema, SchemaDraft, SchemaEncoder, Target
 from privlearn.data.schema.draft import Bound
 from privlearn.errors import DataError, SchemaError
 
@@ -28,12 +28,13 @@ def content(**changes: Any) -> dict[str, Any]:
     return {**base, **changes}
 
 
-def receipt(**changes: Any) -> Purchase:
+def receipt(**changes: Any) -> PrivateBounds:
     stated: dict[str, Any] = {
         "bounds": ("age lower", "age upper"), "anchors": 2, "epsilon": 0.1, "delta": 0.0, "neighbours": "replace_one",
-        "records": 1000, "rows_per_person": 1, "quantile_epsilon": 0.04, "randomness": "coins", "secure": False,
+        "records": 1000, "rows_per_person": 1, "person": False, "quantile_epsilon": 0.04, "randomness": "coins",
+        "secure": False,
     }  # fmt: skip
-    return Purchase(**{**stated, **changes})
+    return PrivateBounds(**{**stated, **changes})
 
 
 def test_marks_are_found_in_the_order_of_the_schema() -> None:
@@ -78,7 +79,7 @@ def test_only_drafts_may_have_marks(part: str, mark: str) -> None:
     )
     place = {"classes": whole["target"], "values": whole["columns"]["sex"]}.get(part, whole["columns"]["age"])
     place[part] = mark
-    with pytest.raises(SchemaError, match=rf"{part}: is still to be bought: run `privlearn discover`"):
+    with pytest.raises(SchemaError, match=rf"{part}: is still to be estimated: run `privlearn discover`"):
         Schema.from_dict(whole)
     place[part] = 0 if part == "lower" else 1 if part == "upper" else [0, 1]
 
@@ -96,8 +97,11 @@ def test_a_list_s_type_is_declared_and_not_read_from_the_table() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"columns": {"city": {**CITY, "unknown": "refuse"}}}, "a bought list lacks rare values"),
-        ({"target": {"name": "y", "classes": "buy", "unknown": "refuse"}}, "a bought list lacks rare values"),
+        ({"columns": {"city": {**CITY, "unknown": "refuse"}}}, "an estimated list has no rare values"),
+        (
+            {"target": {"name": "y", "classes": "buy", "unknown": "refuse"}},
+            "an estimated list has no rare values",
+        ),
         ({"columns": {"age": {**AGE, "knots": 1}}}, "columns.age: knots"),
         ({"columns": {"age": {**AGE, "lower": "bye"}}}, "columns.age: lower"),
         ({"target": {"name": "y", "classes": "buy", "lower": "buy"}}, "needs either classes, or lower"),
@@ -223,5 +227,5 @@ def test_labels_outside_the_list() -> None:
         SchemaEncoder(Schema.from_dict(base)).encode_labels(["a", "rare"])
     base["target"] = {"name": "y", "classes": ["a", "b"], "unknown": "zero"}
     assert SchemaEncoder(Schema.from_dict(base)).encode_labels(["a", "rare", "b"]).tolist() == [0, -1, 1]
-    with pytest.raises(SchemaError, match="speaks of classes"):
+    with pytest.raises(SchemaError, match="is for classes"):
         Target(name="y", lower=0, upper=1, unknown="zero")

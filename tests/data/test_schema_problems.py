@@ -32,11 +32,11 @@ def test_plain_words(column: str, message: str) -> None:
 
 
 TARGETS = {
-    "{name: y, classes: ['no', 'yes'], weights: {yes: 3}}": 'True is none of the classes, no, yes: quote "yes"',
+    "{name: y, classes: ['no', 'yes'], weights: {yes: 3}}": 'True is not one of the classes, no, yes: quote "yes"',
     "{name: y, classes: ['no', 'yes'], weights: {'yes': 0}}": "weights: yes: must be a number above 0",
     "{name: y, classes: ['no', 'yes'], merge: {'yes': ['no']}}": "merge: must all be different",
-    "{name: y, classes: ['no', 'yes'], merge: [a]}": "merge: must name classes",
-    "{name: y, lower: 0, upper: 1, weights: {a: 2}}": "weights: remove it: it speaks of classes",
+    "{name: y, classes: ['no', 'yes'], merge: [a]}": "merge: must be a mapping of classes",
+    "{name: y, lower: 0, upper: 1, weights: {a: 2}}": "weights: remove it: it is for classes",
 }
 
 

@@ -15,9 +15,9 @@ from scipy import sparse
 
 from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encode.packed_cells import PackedCells
+from privlearn.data.encoding.packed_cells import PackedCells
 from privlearn.data.sources.files import open_records, open_rows
-from privlearn.data.sources.row_source import ArrayRows, EncodedRows, RowSource, TableRows, joined
+from privlearn.data.sources.row_source import ArrayRows, EncodedRows, RowSource, TableRows, concatenate_tables
 from privlearn.errors import DataError, SchemaError
 from privlearn.features.kernel import as_matrix
 
@@ -65,11 +65,11 @@ SOURCES: dict[str, Callable[[Path], RowSource[Any]]] = {
     "packed": packed,
     "dense": lambda _: ArrayRows(DENSE),
     "sparse": lambda _: ArrayRows(sparse.csr_array(DENSE)),
-    "encoded table": lambda _: SchemaEncoder(census_schema()).encoded(TABLE),
-    "encoded text": lambda _: SchemaEncoder(TEXT).encoded(NOTES),
-    "encoded file": lambda folder: SchemaEncoder(census_schema()).encoded(parquet(folder)),
-    "encoded dense": lambda _: ArrayEncoder(2.0, 3).encoded(DENSE),
-    "encoded sparse": lambda _: ArrayEncoder(2.0, 3).encoded(sparse.csr_array(DENSE)),
+    "encoded table": lambda _: SchemaEncoder(census_schema()).encode_lazily(TABLE),
+    "encoded text": lambda _: SchemaEncoder(TEXT).encode_lazily(NOTES),
+    "encoded file": lambda folder: SchemaEncoder(census_schema()).encode_lazily(parquet(folder)),
+    "encoded dense": lambda _: ArrayEncoder(2.0, 3).encode_lazily(DENSE),
+    "encoded sparse": lambda _: ArrayEncoder(2.0, 3).encode_lazily(sparse.csr_array(DENSE)),
 }
 every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 
@@ -82,8 +82,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_blocks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("row_source", "files"):
         monkeypatch.setattr(f"privlearn.data.sources.{module}.BLOCK", 7)
-    monkeypatch.setattr("privlearn.data.encode.packed_cells.BLOCK", 7)
-    monkeypatch.setattr("privlearn.data.sources.csv_files.PIECE", 400)  # bytes: some seven rows
+    monkeypatch.setattr("privlearn.data.encoding.packed_cells.BLOCK", 7)
+    monkeypatch.setattr("privlearn.data.sources.csv_lines.PIECE", 400)  # bytes: some seven rows
 
 
 def cells(block: Any) -> list[Any]:
@@ -133,7 +133,7 @@ def test_parts_of_packed_cells_are_all_rows_in_order() -> None:
     cells = PackedCells()
     cells.add({"column": np.arange(10_000.0)})
     rows = EncodedRows(cells, lambda part: part["column"][:, np.newaxis], 1, False)
-    parts = list(rows.mapped(lambda place, part: (place, np.asarray(part))))
+    parts = list(rows.map_blocks(lambda place, part: (place, np.asarray(part))))
     assert [number for _, part in parts for number in part[:, 0]] == list(range(10_000))
     assert all(part[0, 0] == place.start and part[-1, 0] == place.stop - 1 for place, part in parts)
 
@@ -141,7 +141,7 @@ def test_parts_of_packed_cells_are_all_rows_in_order() -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_a_row_is_encoded_when_its_block_is_asked_for() -> None:
     ages = {"name": "ages", "columns": {"age": {"type": "number", "lower": 0, "upper": 99}}}
-    blocks = SchemaEncoder(Schema.from_dict(ages)).encoded({"age": [*range(20), None, 1]}).blocks()
+    blocks = SchemaEncoder(Schema.from_dict(ages)).encode_lazily({"age": [*range(20), None, 1]}).blocks()
     next(blocks)
     next(blocks)
     with pytest.raises(DataError, match="missing cells"):
@@ -161,14 +161,14 @@ def test_a_file_that_is_cut_off_names_no_cell(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write_table(TABLE, path)
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(DataError, match="not a Parquet file"):
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
         open_rows(path, census_schema())
 
 
 def test_a_folder_says_which_file_is_bad(tmp_path: Path) -> None:
     folder(tmp_path)
     (tmp_path / "rows" / "sex=male" / "part.parquet").write_bytes(b"PAR1 but no more")
-    with pytest.raises(DataError, match=r"sex=male.part.parquet is not a Parquet file"):
+    with pytest.raises(DataError, match=r"sex=male.part.parquet cannot be read as Parquet"):
         open_records(tmp_path / "rows", census_schema())
 
 
@@ -176,7 +176,7 @@ def test_a_folder_says_which_file_is_bad(tmp_path: Path) -> None:
 def test_a_folder_without_tables(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).touch()
-    with pytest.raises(DataError, match=r"must end in .csv|without a table"):
+    with pytest.raises(DataError, match=r"must end in .csv|without tables"):
         open_records(tmp_path, census_schema())
 
 
@@ -207,7 +207,7 @@ def test_a_folders_name_that_is_no_number_is_not_quoted(tmp_path: Path) -> None:
 def test_files_of_different_types_quote_no_cell() -> None:
     texts, numbers = (pa.table({"x": cells}) for cells in (["secretcell"], [2**53 + 1]))
     with pytest.raises(DataError, match="differ in the types"):
-        joined([texts, numbers])
+        concatenate_tables([texts, numbers])
 
 
 def test_a_file_that_was_cut_off(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from privlearn.cli import main
 from privlearn.data import open_records
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.data.schema.template import schema_template
-from privlearn.data.sources.row_source import joined
+from privlearn.data.sources.row_source import concatenate_tables
 from privlearn.data.table_check import check_table
 from privlearn.errors import DataError
-from privlearn.planning.stand_in import synthetic_table
+from privlearn.estimators.forecast.stand_ins import synthetic_table
 from privlearn.release.verification import verify
-from privlearn.service.holder.datasets import Catalog
-from privlearn.service.holder.settings import Owner
+from privlearn.server.holder.catalog import Catalog
+from privlearn.server.holder.settings import Owner
 from tests.support.canary import CANARY_TEXT
 from tests.support.service_support import SCHEMA, write_clinic
 from tests.support.storage_server import SECRET, VARIABLES, Storage, running_storage
@@ -49,7 +49,7 @@ def test_folders_and_patterns(storage: Storage) -> None:
     storage.put("rows/c.csv.gz", _packed_csv())
     storage.put("rows/_done", b"left out")
     rows = open_records("s3://clinic/rows/", census_schema())
-    found = joined(rows.blocks())
+    found = concatenate_tables(rows.blocks())
     assert found.equals(TABLE.select(found.column_names).cast(found.schema))
     assert len(open_records("s3://clinic/rows/*.parquet", census_schema())) == 200
     assert len(open_records("s3://clinic/**/*.parquet", census_schema())) == 400
@@ -82,10 +82,10 @@ def test_what_is_wrong_names_the_file_and_no_key(storage: Storage) -> None:
     storage.put_table("broken/a.parquet", TABLE.slice(0, 10))
     storage.put("broken/b.parquet", CANARY_TEXT.encode() * 100)
     for place, told in {
-        "s3://clinic/broken/": "s3://clinic/broken/b.parquet is not a Parquet file",
+        "s3://clinic/broken/": "s3://clinic/broken/b.parquet cannot be read as Parquet",
         "s3://clinic/nothing.csv": "s3://clinic/nothing.csv is not a file",
         "s3://other/a.csv": "s3://other/a.csv",
-        "s3://clinic/broken/*.csv": "without a table",
+        "s3://clinic/broken/*.csv": "without tables",
     }.items():
         with pytest.raises(DataError) as refused:
             open_records(place, census_schema())

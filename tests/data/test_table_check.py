@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from privlearn import DataError
-from privlearn.data import Schema, write_table
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data import Schema, read_table, write_table
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.table_check import TableCheck, check_table
 from tests.support.canary import CANARY_TEXT
 
@@ -55,7 +56,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
     found = _check(text.replace("Age", "age", 1), tmp_path)
     assert _told(found) == {
         "age": [
-            ('1 cells are not numbers: 1 are codes for gaps, it seems; write file: {missing: ["?"]}', True),
+            ('1 cells are not numbers: 1 seem to be codes for gaps; write file: {missing: ["?"]}', True),
             (f"1 cells below the bounds: they are clamped{GAP}", False),
             (f"1 cells above the bounds: they are clamped{GAP}", False),
         ],
@@ -66,19 +67,22 @@ def test_everything_at_once(tmp_path: Path) -> None:
                 True,
             ),
         ],
-        "floor": [("2 cells are not listed: list them, or set unknown: zero or other", True)],
+        "floor": [
+            (f"1 cells are not whole numbers: {PAGE}", True),
+            ("1 cells are not listed: list them, or set unknown: zero or other", True),
+        ],
         "seen": [(f"1 cells are not dates such as 2020-01-31: {PAGE}", True)],
         "ill": [("1 missing cells: fill them in, or set missing: zero", True)],
-        None: [("1 column is not in the schema, and is not read: extra", False)],
+        None: [("1 column is not in the schema, and not read: extra", False)],
     }
-    assert found.problems == 6
+    assert found.problems == 7
     assert CANARY_TEXT not in str(found)
 
 
 def test_spellings_of_a_class_go_under_merge(tmp_path: Path) -> None:
     found = _check("age,ward,floor,seen,ill\n3,east,1,2020-05-01,YES\n", tmp_path)
     ((what, stops),) = _told(found)["ill"]
-    assert "capital letters alone; write other spellings of a class under merge" in what
+    assert "only in capital letters; write other spellings of a class under merge" in what
     assert stops
     with pytest.raises(DataError, match="under merge"):
         SchemaEncoder(Schema.from_dict({"name": "t", "columns": COLUMNS, "target": TARGET})).encode_labels(
@@ -105,7 +109,7 @@ def test_decimal_commas_and_capital_letters(tmp_path: Path) -> None:
     told = _told(_check(text, tmp_path, file={"delimiter": ";"}))
     assert told["age"] == [('1 cells are not numbers: with decimal commas; write file: {decimal: ","}', True)]
     assert told["ward"] == [
-        ("1 cells are not listed: some differ in capital letters alone; correct the list", True)
+        ("1 cells are not listed: some differ only in capital letters; correct the list", True)
     ]
     assert "age" not in _told(_check(text, tmp_path, file={"delimiter": ";", "decimal": ","}))
 
@@ -120,7 +124,7 @@ def test_persons_and_repeated_rows(tmp_path: Path) -> None:
     assert any("person: patient_id" in what and stops for what, stops in told[None])
     assert ("2 rows repeat an earlier one in every column", False) in told[None]
     told = _told(_check(text, tmp_path, person="patient_id"))
-    assert told["patient_id"] == [("2 persons, with 3 rows at most", False)]
+    assert told["patient_id"] == [("2 persons, with at most 3 rows each", False)]
 
 
 @pytest.mark.parametrize("age", [[3.0, None], [3, None], ["3", None]])
@@ -137,7 +141,7 @@ def test_tables_with_types(age: list[Any], tmp_path: Path) -> None:
 def test_another_encoding_is_recognised(encoding: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("age;ward;ill\n3;Zürich;no\n".encode(encoding))
     schema = Schema.from_dict({"name": "t", "columns": COLUMNS, "target": TARGET})
-    with pytest.raises(DataError, match=rf'say file: {{encoding: {encoding}, delimiter: ";"}}'):
+    with pytest.raises(DataError, match=rf'schema file: {{encoding: {encoding}, delimiter: ";"}}'):
         check_table(tmp_path / "t.csv", schema)
 
 
@@ -165,6 +169,47 @@ def test_a_folder_is_checked_as_one_table(tmp_path: Path) -> None:
     ]
     assert check_table(tmp_path / "rows" / "ward=e*" / "*", schema.model_copy()).rows == 2
     (tmp_path / "rows" / "ward=west" / "b.parquet").write_text(CANARY_TEXT)
-    with pytest.raises(DataError, match=r"ward=west/b\.parquet is not a Parquet file") as refused:
+    with pytest.raises(DataError, match=r"ward=west/b\.parquet cannot be read as Parquet") as refused:
         check_table(tmp_path / "rows", schema)
     assert CANARY_TEXT not in str(refused.value)
+
+
+TRUTH = {"type": "category", "values": [True, False], "unknown": "zero", "missing": "zero"}
+WHOLE = {"type": "category", "values": [1, 2], "unknown": "zero", "missing": "zero"}
+TEXTS = {"type": "category", "values": ["1", "2"], "unknown": "zero"}
+AGE = {"type": "number", "lower": 0, "upper": 100, "missing": "zero"}
+DAY = {"type": "date", "lower": "2000-01-01", "upper": "2029-12-31", "missing": "zero"}
+CELLS: list[Any] = [1, 2.0, 1.5, True, None, "a", "1", "NA", "x", "1,5", "1.5", datetime.date(2020, 1, 31)]
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("column", [TRUTH, WHOLE, TEXTS, AGE, DAY])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_check_agrees_with_reading(ending: str, column: Any, decimal: str, tmp_path: Path) -> None:
+    content = {
+        "name": "t",
+        "columns": {"v": column, "z": AGE},
+        "file": {"decimal": decimal, "delimiter": ";"},
+    }
+    schema, path = Schema.from_dict(content | {"one_row_per_person": True}), tmp_path / f"t.{ending}"
+    for cell in CELLS:
+        if ending == "csv":
+            path.write_text(f"v;z\n{'' if cell is None else cell};1\n")
+        else:
+            write_table(pa.table({"v": [cell], "z": [1]}), path)
+        assert (check_table(path, schema).problems == 0) == _is_read(path, schema), cell
+
+
+def _is_read(path: Path, schema: Schema) -> bool:
+    try:
+        SchemaEncoder(schema).encode(read_table(path, schema))
+    except DataError:
+        return False
+    return True
+
+
+def test_times_of_an_unknown_zone_are_refused(tmp_path: Path) -> None:
+    times = pa.array([datetime.datetime(2020, 1, 31)], pa.timestamp("us", "Mars/Olympus"))
+    write_table(pa.table({"seen": times}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="column 'seen' holds cells that cannot be written as text"):
+        check_table(tmp_path / "t.parquet", Schema.from_dict({"name": "t", "columns": {"seen": DAY}}))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.multiparty.run.identity import write_certificate
-from privlearn.service.holder.settings import Owner
+from privlearn.parties.run.identity import write_certificate
+from privlearn.server.holder.settings import Owner
 from tests.support.doc_pages import ROOT, blocks
 from tests.support.nginx import PROGRAM as NGINX
 from tests.support.nginx import whole_settings

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.holder.settings import DataSet, Extensions, Limits, Log, Owner, ServerSettings
-from privlearn.service.holder.telemetry import Telemetry
+from privlearn.server.holder.dataset_settings import DataSet
+from privlearn.server.holder.external import Telemetry
+from privlearn.server.holder.settings import Extensions, Limits, Log, Owner, ServerSettings
 from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"

@@ -29,9 +29,11 @@ FORBIDDEN = re.compile(
 
 
 def _anchors(page: Path) -> set[str]:
-    """As MyST and GitHub make them."""
-    headings = (heading.lower() for heading in HEADING.findall(page.read_text(encoding="utf-8")))
-    return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in headings}
+    """Return the anchors of headings, as MyST and GitHub make them, and those that are written out."""
+    text = page.read_text(encoding="utf-8")
+    headings = (heading.lower() for heading in HEADING.findall(text))
+    written = re.findall(r'<a id="([\w-]+)"></a>', text)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in headings} | {*written}
 
 
 def _tracked_files() -> list[Path]:

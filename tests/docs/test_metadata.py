@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from privlearn import __version__
 from privlearn.cli import app
-from privlearn.release.certified import installed_versions
+from privlearn.release.base_certificate import library_versions
 from tests.support.doc_pages import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def test_the_version_stands_in_one_place() -> None:
 
 
 def test_everything_that_states_the_version_reads_it() -> None:
-    assert installed_versions()["privlearn"] == __version__
+    assert library_versions()["privlearn"] == __version__
     assert CliRunner().invoke(app, ["--version"]).output == f"privlearn {__version__}\n"
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == __version__

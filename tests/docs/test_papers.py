@@ -9,17 +9,17 @@ from functools import cache
 import pytest
 
 import privlearn
-from privlearn import multiparty
+from privlearn import parties as multiparty
 from privlearn.cli import app
 from privlearn.mechanisms import MECHANISMS
-from privlearn.reproduce import EXPERIMENTS
+from privlearn.papers import EXPERIMENTS
 from tests.support.doc_pages import ROOT
 
 PAGE = ROOT / "docs" / "papers.md"
 KINDS = {
     "Theorem": "Theorems?", "Lemma": "Lemmas?", "Corollary": "Corollar(?:y|ies)", "Proposition": "Propositions?",
     "Algorithm": "Algorithms?", "Procedure": "Procedures?", "Table": "Tables?", "Figure": "Figures?",
-    "Section": "Section",
+    "Section": "Section", "Remark": "Remarks?",
 }  # fmt: skip
 """As a cell of the page writes them: "Theorems 4, 11: ..." names two."""
 STATEMENTS = {
@@ -29,7 +29,7 @@ STATEMENTS = {
     },
     "RBHT": {
         "Algorithm": "1 2 3", "Lemma": "9 16 17 18 22 25", "Theorem": "10 11 13 21 23 26", "Corollary": "12 15 19 20",
-        "Proposition": "27", "Table": "1 2", "Figure": "1",
+        "Proposition": "27", "Table": "1 2", "Figure": "1 2", "Remark": "1 7 14 24",
     },
     "JT13": {
         "Algorithm": "1 2 3", "Theorem": "2 3 4 5 7 8 9 10 11 12 13 14", "Corollary": "6", "Figure": "1 2",
@@ -82,6 +82,16 @@ def test_classes_and_their_parameters_exist() -> None:
         parameters = inspect.signature(getattr(home, name)).parameters
         for keyword in re.findall(r"(\w+)=", arguments):
             assert keyword in parameters, f"{name}({keyword}=)"
+
+
+@pytest.mark.parametrize("paper", ["CMS11", "RBHT", "JT13"])
+def test_every_line_has_one_of_four_statuses(paper: str) -> None:
+    section = re.search(rf"^## {paper}:.*?(?=^## )", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    assert section is not None
+    rows = [row.split(" | ") for row in section.group().splitlines() if row.startswith("| ")]
+    assert len(rows) > 15
+    for row in rows[1:]:
+        assert row[-1].startswith(("as printed", "corrected", "differs", "not reproduced")), row[0]
 
 
 @pytest.mark.parametrize("paper", STATEMENTS)

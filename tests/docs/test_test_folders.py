@@ -12,7 +12,6 @@ OTHERWISE = {
     "docs": "the documentation, and this check",
     "experiments": "small versions of the benchmarks",
     "extension": "what others register, across everything that reads the lists",
-    "fixtures": "files that earlier versions wrote",
     "privacy": "theorems and attacks, across all mechanisms",
     "support": "what tests share",
     "tools": "the programs in tools/",

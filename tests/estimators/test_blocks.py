@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import privlearn.estimators.inputs as inputs
+import privlearn.estimators.reading as inputs
 from privlearn import PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Schema
 from privlearn.data import write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encode import packed_cells, row_numbers
+from privlearn.data.encoding import packed_cells, spill
 from privlearn.data.sources.files import open_records
 from privlearn.data.sources.row_source import EncodedRows, RowSource
 from privlearn.errors import DataError
@@ -42,8 +42,8 @@ LEARNERS: dict[str, Any] = {
 def in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RowSource[Any]:
     """Everything small: blocks of a file, cells and margins in files of their own, vectors never all at once."""
     monkeypatch.setattr("privlearn.data.sources.files.BLOCK", 700)
-    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
-    monkeypatch.setattr(row_numbers, "KEPT_IN_MEMORY", 1000)
+    monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 1000)
+    monkeypatch.setattr(spill, "MEMORY_LIMIT", 1000)
     monkeypatch.setattr(inputs, "IN_MEMORY", 0)
     write_table(TABLE, tmp_path / "rows.parquet")
     return open_records(tmp_path / "rows.parquet", census_schema())

@@ -83,7 +83,7 @@ def test_a_release_predicts_at_its_resolution(tmp_path: Path, data: tuple[np.nda
 
 
 @pytest.mark.parametrize("settings", [{"kernel": "rbf"}, {"public_points": np.ones((2, 3))}])
-def test_kernels_read_the_encoding_of_version_0_1(
+def test_kernels_read_the_encoding_without_a_resolution(
     settings: dict[str, Any], data: tuple[np.ndarray, np.ndarray]
 ) -> None:
     X, y = data
@@ -116,9 +116,9 @@ def test_bad_bounds_are_refused(bounds: Any) -> None:
 
 def test_what_does_not_fit_together_is_refused(data: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = data
-    with pytest.raises(InvalidParameter, match="leave out norm_bound"):
+    with pytest.raises(InvalidParameter, match="Leave out norm_bound"):
         PrivateSVC(column_bounds=BOUNDS, norm_bound=1.0, classes=[0, 1], **PROMISE).fit(X, y)
-    with pytest.raises(InvalidParameter, match="leave out"):
+    with pytest.raises(InvalidParameter, match="Leave out"):
         PrivateSVC(column_bounds=BOUNDS, schema=schema(classes=[0, 1]), **PROMISE).fit(X, y)
     model = PrivateSVC(column_bounds=BOUNDS, classes=[0, 1], **PROMISE)
     with pytest.raises(DataError, match="dense"):

@@ -16,7 +16,7 @@ ROWS = np.random.default_rng(0).normal(size=(70, 5)) / 5.0
 @pytest.mark.parametrize("together", [1, 16, 70, 512])
 @pytest.mark.parametrize("kernel", [RBFKernel(2.0), PolynomialKernel()], ids=lambda kernel: kernel.name)
 def test_the_matrix_is_the_kernels(kernel: Kernel, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_fit, "TOGETHER", together)
+    monkeypatch.setattr(kernel_fit, "BLOCK_ROWS", together)
     gram = symmetric_gram(kernel, ROWS)
     assert np.array_equal(gram, gram.T)
     np.testing.assert_allclose(gram, kernel(ROWS, ROWS) / kernel.bound, rtol=1e-13)

@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from privlearn.arrays import Array
+from privlearn.budget.ledger import Ledger
 from privlearn.data import ArrayEncoder, Schema
 from privlearn.data.datasets import census_schema
-from privlearn.erm import HuberHinge, minimise_kernel
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.estimators import kernel_fit
 from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.estimators.svc import PrivateSVC
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.kernel import KERNEL_ROUNDING
-from privlearn.features.kernels import named_kernels
+from privlearn.features.kernels import kernel_names
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger
 from privlearn.mechanisms.session.task import kernel_rounding
 from privlearn.sessions import InteractivePredictor
+from privlearn.solvers import HuberHinge, minimise_kernel
 
 PROMISE = Guarantee(2.0, 1e-5)
 
@@ -64,7 +64,7 @@ def test_one_record_moves_every_answer_by_no_more_than_the_sensitivity(
     probes = np.vstack([X[:1], ring(200, seed=9)[0]])
     for scale in (0.005, 0.3):
         fitted = learner(regularization=scale, **kernel).fit(X, y)
-        facts = fitted.facts(neighbours)
+        facts = fitted.freeze().kernel_task(neighbours)
         before = fitted.decision_function(probes)
         if neighbours == "replace_one":
             other = learner(regularization=scale, **kernel).fit(X, np.where(np.arange(60) == 0, 1 - y, y))
@@ -77,8 +77,9 @@ def test_one_record_moves_every_answer_by_no_more_than_the_sensitivity(
 def _without_first(fitted: KernelLearner, X: Array, y: NDArray[np.int64]) -> KernelLearner:
     fitted.fit(X, y)
     weights = (np.arange(len(y)) > 0).astype(float)
-    fitted._rows = dataclasses.replace(fitted._rows, person_weights=weights)
-    fitted._dual = fitted._minimisers()
+    machine = fitted.freeze()
+    rows = dataclasses.replace(machine.rows, person_weights=weights)
+    fitted._machine = dataclasses.replace(machine, rows=rows, function=None).solve()
     return fitted
 
 
@@ -93,24 +94,29 @@ def test_the_sensitivity_is_nearly_reached() -> None:
     }
     one, two = (learner(**settings).fit(X, [label]) for label in (0, 1))
     moved = abs(two.decision_function(X) - one.decision_function(X))[0, 0]
-    assert 0.999 * one.facts("replace_one").sensitivity < moved <= one.facts("replace_one").sensitivity
+    assert (
+        0.999 * one.freeze().kernel_task("replace_one").sensitivity
+        < moved
+        <= one.freeze().kernel_task("replace_one").sensitivity
+    )
 
 
 def test_the_function_is_that_of_a_support_vector_machine() -> None:
     X, y = ring()
     ours = learner(kernel="rbf", loss="hinge", regularization=0.01).fit(X, y)
-    rows = ours.encode(X)
-    theirs = SVC(C=1 / (0.01 * len(y)), kernel="precomputed", tol=1e-8).fit(ours.similarity(rows, rows), y)
+    machine = ours.freeze()
+    rows = machine.encode(X)
+    theirs = SVC(C=1 / (0.01 * len(y)), kernel="precomputed", tol=1e-8).fit(machine.similarity(rows, rows), y)
 
     # SVC has a free intercept, ours none: compare the objective at our function and at theirs without it
     def objective(values: Array, norm: Any) -> float:
         return float(np.mean(np.maximum(0, 1 - (2 * y - 1) * values)) + 0.005 * norm)
 
-    gram = ours.similarity(rows, rows)
+    gram = machine.similarity(rows, rows)
     dual = np.zeros(len(y))
     dual[theirs.support_] = theirs.dual_coef_[0]
-    assert ours._dual is not None
-    ours_value = objective(gram @ ours._dual[0], ours._dual[0] @ gram @ ours._dual[0])
+    assert machine.function is not None
+    ours_value = objective(gram @ machine.function[0], machine.function[0] @ gram @ machine.function[0])
     assert ours_value <= objective(gram @ dual, dual @ gram @ dual) + 1e-9
     assert np.mean((ours.decision_function(X)[:, 0] > 0) == y) > 0.9
 
@@ -149,9 +155,9 @@ def test_a_learner_that_only_read_is_solved_after_the_charge(
 
     monkeypatch.setattr(kernel_fit, "minimise_kernel", solve_and_look)
     read = learner().read(X, y)
-    InteractivePredictor(read, promise, state=tmp_path / "new.session", ledger=ledger).close()
-    assert seen == [4.0]
-    assert read.function_bytes() == learner().fit(X, y).function_bytes()
+    with InteractivePredictor(read, promise, state=tmp_path / "new.session", ledger=ledger) as session:
+        assert seen == [4.0]
+        assert session._learner.function_bytes() == learner().fit(X, y).freeze().function_bytes()
 
 
 @pytest.mark.parametrize("regularization", [1e-8, 1e-12])
@@ -191,14 +197,14 @@ def test_a_learner_that_only_read_goes_on_with_a_session(
         session.predict(test)
     monkeypatch.setattr(kernel_fit, "minimise_kernel", _unwanted)
     read = learner().read(X, y)
-    for private in (read.function_bytes, lambda: read.decision_function(test)):
+    for private in (read.freeze().function_bytes, lambda: read.decision_function(test)):
         with pytest.raises(SessionError, match="not been fitted"):
             private()
     with InteractivePredictor.reopen(path, read, random_state=1) as again:
         again.predict(test / 2)
-    assert read.function_bytes() == fitted.function_bytes()
+        assert again._learner.function_bytes() == fitted.freeze().function_bytes()
     with pytest.raises(SessionError, match="other rows"):
-        learner().read(X[:50], y[:50]).restore_function(fitted.function_bytes())
+        learner().read(X[:50], y[:50]).freeze().restore_function(fitted.freeze().function_bytes())
 
 
 def _unwanted(problem: object) -> None:
@@ -258,9 +264,11 @@ def test_one_record_moves_a_regression_by_no_more_than_the_sensitivity(
             learner(**settings).fit(X, np.where(np.arange(60) == 0, bound, y)) for bound in (0.0, 100.0)
         )
         moved = np.max(np.abs(low.decision_function(probes) - high.decision_function(probes)))
-        allowed = low.facts("replace_one").sensitivity
+        allowed = low.freeze().kernel_task("replace_one").sensitivity
         assert moved <= allowed
-        assert low.facts("replace_one").task.loss.lipschitz == (1.0 if loss == "huber" else 0.5)
+        assert low.freeze().kernel_task("replace_one").task.loss.lipschitz == (
+            1.0 if loss == "huber" else 0.5
+        )
 
 
 def test_the_sensitivity_of_a_regression_is_nearly_reached() -> None:
@@ -273,7 +281,11 @@ def test_the_sensitivity_of_a_regression_is_nearly_reached() -> None:
     }
     low, high = (learner(**NUMBER | settings).fit(X, [number]) for number in (0.0, 100.0))
     moved = abs(high.decision_function(X) - low.decision_function(X))[0, 0]
-    assert 0.999 * low.facts("replace_one").sensitivity < moved <= low.facts("replace_one").sensitivity
+    assert (
+        0.999 * low.freeze().kernel_task("replace_one").sensitivity
+        < moved
+        <= low.freeze().kernel_task("replace_one").sensitivity
+    )
 
 
 def test_one_record_moves_each_of_several_functions_by_no_more_than_the_sensitivity() -> None:
@@ -288,7 +300,7 @@ def test_one_record_moves_each_of_several_functions_by_no_more_than_the_sensitiv
             for label in ("in", "out")
         )
         moved = np.abs(one.decision_function(probes) - two.decision_function(probes))
-        assert np.max(moved) <= one.facts("replace_one").sensitivity
+        assert np.max(moved) <= one.freeze().kernel_task("replace_one").sensitivity
         assert moved.shape == (201, 3)
 
 
@@ -303,7 +315,7 @@ def test_one_record_moves_the_softmax_by_no_more_than_the_sensitivity_of_all_fun
             for label in ("in", "out")
         )
         moved = np.linalg.norm(one.decision_function(probes) - two.decision_function(probes), axis=1)
-        facts = one.facts("replace_one")
+        facts = one.freeze().kernel_task("replace_one")
         assert np.max(moved) <= facts.sensitivity
         assert facts.task.minimiser_sensitivity == pytest.approx(2.0 * math.sqrt(2.0) / (60 * scale))
         assert (facts.functions, facts.task.problems) == (3, 1)
@@ -337,7 +349,7 @@ def test_one_record_can_move_all_functions_at_once() -> None:
     settings |= {"loss": "huber_hinge"}
     one, two = (learner(**THREE, **settings).fit(sign * X, ["mid"]) for sign in (1.0, -1.0))
     moved = np.abs(one.decision_function(X) - two.decision_function(X))[0]
-    allowed = one.facts("replace_one").sensitivity
+    allowed = one.freeze().kernel_task("replace_one").sensitivity
     assert np.all(moved <= allowed)
     assert np.all(moved > 0.999 * allowed)
 
@@ -404,7 +416,7 @@ def test_a_schema_whose_target_is_a_number(tmp_path: Path) -> None:
         ({"loss": "huber"}, "huber_hinge"),
         (NUMBER | {"class_weight": {0: 2.0}}, "leave class_weight out"),
         (NUMBER | {"target_bounds": (1.0, 0.0)}, "target_bounds"),
-        ({"schema": census_schema()}, "schema says it all"),
+        ({"schema": census_schema()}, "schema declares columns and target"),
     ],
 )
 def test_what_contradicts_itself_is_refused(settings: dict[str, Any], says: str) -> None:
@@ -422,14 +434,16 @@ def test_a_foreign_loss_is_refused() -> None:
     X, y = ring(30)
     with pytest.raises(InvalidParameter, match="loss must be one of"):
         learner(loss=Steep()).fit(X, y)
-    assert learner(loss=HuberHinge(0.2)).fit(X, y).facts("zero_out").task.loss == HuberHinge(0.2)
+    assert learner(loss=HuberHinge(0.2)).fit(X, y).freeze().kernel_task("zero_out").task.loss == HuberHinge(
+        0.2
+    )
 
 
 def test_auto_regularization_looks_at_public_numbers_only() -> None:
     X, y = ring()
     settings: dict[str, Any] = {"regularization": "auto", "guarantee": PROMISE}
     one, two = learner(**settings).fit(X, y), learner(**settings).fit(X / 2, 1 - y)
-    assert one.facts("replace_one") == two.facts("replace_one")
+    assert one.freeze().kernel_task("replace_one") == two.freeze().kernel_task("replace_one")
     for guarantee, says in ((None, "guarantee="), (1.0, "Guarantee"), (Guarantee(1.0), "delta > 0")):
         with pytest.raises(InvalidParameter, match=says):
             learner(regularization="auto", guarantee=guarantee).fit(X, y)
@@ -455,7 +469,7 @@ def test_private_rows_do_not_travel() -> None:
     assert repr(fitted) == repr(learner())
 
 
-@pytest.mark.parametrize("name", named_kernels())
+@pytest.mark.parametrize("name", kernel_names())
 @pytest.mark.parametrize("gamma", [0.1, 2.0, 20.0])
 def test_kernel_values_are_as_precise_as_stated(name: str, gamma: float) -> None:
     """Against the formulas in extended precision."""
@@ -487,11 +501,11 @@ def test_gamma_auto_is_the_rule_of_the_other_estimators() -> None:
     assert read.kernel_.to_dict() == {"kernel": "rbf", "gamma": 1.0 + 24.0 / 2}
     fitted = PrivateSVC(kernel="rbf", gamma="auto", norm_bound=1.5, classes=[0, 1], epsilon=1.0, delta=1e-6)
     assert isinstance(read.encoder_, ArrayEncoder)
-    assert read.kernel_ == fitted.chosen_kernel(read.encoder_)
+    assert read.kernel_ == fitted.select_kernel(read.encoder_)
     bounded = learner(gamma="auto", norm_bound=None, column_bounds=[(-1, 1), (-1, 1)])
     assert bounded.read(X, y).kernel_.to_dict()["gamma"] == 0.5
     on_points = learner(gamma="auto", public_points=X[:20]).read(X[20:], y[20:])
-    assert on_points.describe()["encoding"]["landmarks"] == {"kernel": "rbf", "gamma": 13.0}
+    assert on_points.freeze().describe()["encoding"]["landmarks"] == {"kernel": "rbf", "gamma": 13.0}
     assert learner(gamma="auto", kernel="polynomial").read(X, y).kernel_.to_dict()["gamma"] == 1.0
     with pytest.raises(InvalidParameter, match="gamma must be 'auto'"):
         learner(gamma="scale").read(X, y)

@@ -268,7 +268,7 @@ def test_precomputed_values_in_a_data_frame(tmp_path: Path) -> None:
     ("settings", "says"),
     [
         ({"kernel": ["rbf"]}, "kernel must be one of"),
-        ({"kernel": "linear", "kernel_bound": 2.0}, "leave kernel_bound out"),
+        ({"kernel": "linear", "kernel_bound": 2.0}, "Omit kernel_bound"),
         (
             {"kernel": "precomputed", "kernel_bound": 1.0, "public_points": np.eye(3)},
             "leave out schema, norm_bound and column_bounds",

@@ -12,7 +12,6 @@ from numpy.testing import assert_array_equal
 from privlearn import InvalidParameter, PrivateRegressor, PrivateSVC, Release, Schema, plan, verify
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.features import Kernel, LandmarkFeatures, UnitLandmarkFeatures
-from tests.support.old_stores import FIXTURES
 
 rng = np.random.default_rng(5)
 X = rng.uniform(-1, 1, size=(600, 3))
@@ -50,16 +49,10 @@ def test_the_released_function_is_the_one_that_was_learnt() -> None:
     estimator = PrivateSVC(**ARRAYS, public_points=X[:20])
     work = estimator.prepare(X, Y, private=True)
     coefficients = np.random.default_rng(0).normal(size=(1, work.rows.dimension))
-    model: Any = work.model(coefficients)
+    model: Any = work.model(coefficients, work.calibrate(estimator.make_guarantee()))
     np.testing.assert_allclose(
         model.decision_function(X), (work.rows.features @ coefficients.T)[:, 0], atol=1e-6
     )
-
-
-def test_landmarks_of_version_0_1_keep_their_rows() -> None:
-    encoder: Any = Release.load(FIXTURES / "landmarks.privlearn").model.encoder
-    assert encoder.unit is False
-    assert encoder.dimension == encoder.points
 
 
 class TestMadeUp:
@@ -96,7 +89,9 @@ class TestMadeUp:
             **PROMISE, **bounds, kernel="polynomial", public_points="schema", target_bounds=(0, 1)
         )
         foretold = plan(estimator, len(X), columns=3 if "norm_bound" in bounds else None)
-        assert foretold.mechanism == estimator.prepare(X, Y, private=True).plan(estimator.promise())
+        assert foretold.mechanism == estimator.prepare(X, Y, private=True).calibrate(
+            estimator.make_guarantee()
+        )
 
     def test_refusals(self) -> None:
         with pytest.raises(InvalidParameter, match="the word 'schema'"):
@@ -106,7 +101,7 @@ class TestMadeUp:
             "columns": {"note": {"type": "text"}},
             "target": {"name": "y", "classes": [0, 1]},
         }
-        with pytest.raises(InvalidParameter, match="bring public points"):
+        with pytest.raises(InvalidParameter, match="Pass public points"):
             PrivateSVC(**PROMISE, kernel="rbf", schema=Schema.from_dict(texts), public_points="schema").fit(
                 {"note": ["a", "b"], "y": [0, 1]}
             )

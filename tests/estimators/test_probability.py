@@ -127,13 +127,19 @@ def test_the_loss_is_chosen_from_public_facts() -> None:
     assert loss_of(PrivateSVC(**plain, loss="auto", probability=True)) == "huber_hinge"
 
 
-def test_persons_with_several_rows_get_the_logistic_loss() -> None:
+def test_persons_with_several_rows_have_them() -> None:
     schema = census_schema().to_dict()
     schema.pop("one_row_per_person", None)
     several = Schema.from_dict(schema | {"rows_per_person": 2})
     model = PrivateSVC(epsilon=2.0, delta=1e-5, schema=several, loss="auto", probability=True, random_state=0)
     table = simulated_census(2000, seed=1)
-    assert model.fit(table).certificate_.task.loss.name == "logistic"
+    certificate = model.fit(table).certificate_
+    assert certificate.task.loss.name == "huber_hinge"
+    task = certificate.task
+    assert task.centring is not None
+    assert task.score_counts is not None
+    alone = math.hypot(*(part.ratio(task.relation) for part in (task.centring, task.score_counts)))
+    assert task.other_ratio == pytest.approx(2.0 * alone)  # one person moves two rows
     assert model.predict_proba(table).shape == (2000, 2)
 
 

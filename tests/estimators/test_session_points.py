@@ -32,8 +32,10 @@ def learner(**settings: Any) -> KernelLearner:
 
 
 def test_more_records_than_an_exact_machine_takes(tmp_path: Path) -> None:
-    X, y = ring(kernel_learner.LARGEST + 1, 0)
-    with pytest.raises(InvalidParameter, match="at most 32768 records: pass public_points"):
+    X, y = ring(kernel_learner.MAX_EXACT_ROWS + 1, 0)
+    with pytest.raises(
+        InvalidParameter, match=r"at most 32768 records\. Fit on fewer, or pass public_points"
+    ):
         learner(public_points=None).fit(X, y)
     path, settings = tmp_path / "a.session", {"regularization": "auto", "guarantee": PROMISE}
     session = InteractivePredictor(learner(**settings).fit(X, y), PROMISE, state=path, random_state=0)
@@ -63,10 +65,13 @@ def test_one_record_moves_every_answer_by_no_more_than_the_sensitivity(loss: str
         one = learner(loss=loss, regularization=regularization).fit(X, y)
         two = learner(loss=loss, regularization=regularization).fit(X, np.where(np.arange(60) == 0, 1 - y, y))
         moved = np.max(np.abs(one.decision_function(probes) - two.decision_function(probes)))
-        allowed = one.facts("replace_one").sensitivity
+        allowed = one.freeze().kernel_task("replace_one").sensitivity
         assert moved <= allowed
-        assert one.facts(neighbours).solver_distance > 0.0
-        assert one.facts(neighbours).solver_distance == one.facts("replace_one").solver_distance
+        assert one.freeze().kernel_task(neighbours).solver_distance > 0.0
+        assert (
+            one.freeze().kernel_task(neighbours).solver_distance
+            == one.freeze().kernel_task("replace_one").solver_distance
+        )
 
 
 def test_with_all_records_as_landmarks_the_function_is_the_exact_machines() -> None:

@@ -24,8 +24,8 @@ from privlearn import (
     verify,
 )
 from privlearn.arrays import Array
-from privlearn.erm import Huber
 from privlearn.mechanisms import ObjectivePerturbation, Task
+from privlearn.solvers import Huber
 
 rng = np.random.default_rng(2)
 X = rng.uniform(-1.0, 1.0, size=(6000, 3))
@@ -104,8 +104,8 @@ def log_densities(mechanism: ObjectivePerturbation, grid: Array, targets: tuple[
     found = []
     for of_table in targets:
         residuals = grid[:, np.newaxis] - of_table
-        noise = -loss.derivative(residuals).sum(axis=1) - strength * grid
-        slope = strength + loss.curvature(residuals).sum(axis=1)
+        noise = -loss.first_derivative(residuals).sum(axis=1) - strength * grid
+        slope = strength + loss.second_derivative(residuals).sum(axis=1)
         found.append(stats.norm.logpdf(noise, scale=mechanism.noise_scale) + np.log(slope))
     return found
 

@@ -15,10 +15,10 @@ from privlearn import (
     PrivateRegressor,
     PrivateSVC,
 )
-from privlearn.estimators.fitting import Fitting
+from privlearn.estimators.fit import Fit
 
 
-def misspelt(work: Fitting) -> object:
+def misspelt(work: Fit) -> object:
     PrivateSVC(epsilon=1.0).epsilom = 2.0  # type: ignore[attr-defined]
     return (
         PrivateLogisticRegression(epsilon=1.0).regularisation,  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def misspelt(work: Fitting) -> object:
 
 
 class Misspelt(PrivateSVC):
-    def chosen_mechanism(self) -> tuple[str, str]:
+    def select_mechanism(self) -> tuple[str, str]:
         return self.mechanisms, self.noise  # type: ignore[attr-defined]
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from privlearn import PrivateSVC, Schema
 from privlearn.data.datasets import load_adult
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.multiparty.run.training import train_together
+from privlearn.parties.run.joint_training import JointTraining
+from privlearn.parties.run.simulation import train_together
 
 needs_adult = pytest.mark.skipif(not os.environ.get("PRIVLEARN_DATA"), reason="PRIVLEARN_DATA is not set")
 SCHEMA = Path(__file__).parents[2] / "examples" / "adult.schema.yaml"
@@ -28,13 +28,13 @@ def test_within_a_point_of_a_single_holder() -> None:
     cuts = np.cumsum([int(0.05 * len(train)), int(0.25 * len(train))])
     tables = {name: table.take(part) for name, part in zip("abc", np.split(train, cuts), strict=True)}
     sizes = {name: part.num_rows for name, part in tables.items()}
-    plan = MultipartyPlan(schema=schema, parties=sizes, epsilon=1.0, delta=1e-5, loss="huber_hinge")
-    assert plan.mechanism.rounds <= 25
+    agreement = JointTraining(schema=schema, parties=sizes, epsilon=1.0, delta=1e-5, loss="huber_hinge")
+    assert agreement.mechanism.rounds <= 25
     held_out = table.take(test)
     truth = np.array(held_out["income"].to_pylist())
     joint, single = [], []
     for seed in range(2):
-        release = train_together(plan, tables, random_state=seed)
+        release = train_together(agreement, tables, random_state=seed)
         joint.append(np.mean(release.model.predict(held_out) != truth))
         alone = PrivateSVC(epsilon=1.0, delta=1e-5, schema=schema, random_state=seed).fit(table.take(train))
         single.append(1.0 - alone.score(held_out))

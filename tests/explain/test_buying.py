@@ -23,7 +23,6 @@ from privlearn import (
     Schema,
     VerificationError,
     curvature,
-    effects,
     verify,
 )
 from privlearn.relation import RELATIONS
@@ -135,7 +134,7 @@ def test_what_is_not_sold(kind: Any, settings: dict[str, Any], reason: str) -> N
         curvature(release_of(kind, **settings), *rows(), **PRICE)
 
 
-def test_many_coefficients_and_persons_with_several_rows_are_refused() -> None:
+def test_many_coefficients_and_unnamed_persons_are_refused() -> None:
     random = np.random.default_rng(0)
     X, y = random.normal(size=(400, 300)), random.integers(0, 2, 400)
     wide = PrivateLogisticRegression(
@@ -143,21 +142,47 @@ def test_many_coefficients_and_persons_with_several_rows_are_refused() -> None:
     ).fit(X, y)
     with pytest.raises(InvalidParameter, match="301 coefficients"):
         curvature(wide.release_, X, y, **PRICE)
-    schema = {
-        "name": "visits",
-        "columns": {"age": {"type": "number", "lower": 0, "upper": 100, "encoding": "linear"}},
-        "target": {"name": "ill", "classes": ["no", "yes"]},
-        "person": "who",
-    }
-    table = {"age": X[:, 0], "ill": np.where(y, "yes", "no"), "who": np.arange(400) // 2}
+    table = {"age": X[:, 0], "ill": np.where(y, "yes", "no")}
     visits = PrivateLogisticRegression(
-        epsilon=1.0, delta=1e-6, schema=Schema.from_dict(schema), random_state=0
+        epsilon=1.0, delta=1e-6, schema=Schema.from_dict(VISITS | {"rows_per_person": 2}), random_state=0
     ).fit(table)
-    with pytest.raises(InvalidParameter, match="several rows"):
+    with pytest.raises(InvalidParameter, match="person: COLUMN"):
         curvature(visits.release_, table, **PRICE)
-    promise = effects(visits.release_).promise
-    assert "as wide as any table could need" in promise
-    assert "curvature" not in promise, "nobody is sent to a purchase that is refused"
+
+
+VISITS: dict[str, Any] = {
+    "name": "visits",
+    "columns": {"age": {"type": "number", "lower": 0, "upper": 100, "encoding": "linear"}},
+    "target": {"name": "ill", "classes": ["no", "yes"]},
+}
+
+
+def test_the_curvature_of_persons_is_robust_against_clusters() -> None:
+    """Rows of a person that are all alike count as one row: gradients are added up before they are squared."""
+    random = np.random.default_rng(0)
+    age, ill = random.uniform(0.0, 100.0, 200), np.where(random.integers(0, 2, 200), "yes", "no")
+    schema = Schema.from_dict(VISITS | {"person": "who"})
+    price: dict[str, Any] = {"epsilon": math.inf, "delta": 0.0}
+    once = {"age": age, "ill": ill, "who": np.arange(200)}
+    release = (
+        PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=schema, random_state=0).fit(once).release_
+    )
+    thrice = {name: np.tile(column, 3) for name, column in once.items()}
+    first, second = (curvature(release, table, **price) for table in (once, thrice))
+    assert np.allclose(first.hessian, second.hessian, atol=0.2)
+    assert np.allclose(first.gradients, second.gradients, atol=0.2)
+
+
+def test_the_curvature_of_persons_counts_persons_in_its_file() -> None:
+    table = {"age": np.linspace(0.0, 100.0, 60), "ill": ["no", "yes"] * 30, "who": np.arange(60) // 2}
+    schema = Schema.from_dict(VISITS | {"person": "who"})
+    release = (
+        PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=schema, random_state=0).fit(table).release_
+    )
+    found = curvature(release, table, **PRICE, random_state=0)
+    again = type(found).from_bytes(found.to_bytes())
+    assert again.certificate.task.averaged
+    assert again.certificate.task.total == 30
 
 
 def test_class_weights_enter_as_in_the_fit() -> None:

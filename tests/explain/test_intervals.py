@@ -23,6 +23,7 @@ from privlearn import (
     intervals,
 )
 from privlearn.explain.uncertainty import symmetric_noise
+from privlearn.explain.worst_case import mean_excess
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "intervals.py"
 specification = importlib.util.spec_from_file_location("intervals_benchmark", BENCHMARK)
@@ -62,7 +63,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(mechanism: str) -> None:
     assert None not in runs
     for key in runs[0]:
         share = float(np.mean([np.mean(run[key]) for run in runs]))
-        assert 0.91 < share < 0.995, key
+        most = 0.9995 if key[1] == "effects" else 0.995  # the bias of second order is bounded, not estimated
+        assert 0.91 < share < most, key
 
 
 def test_a_privacy_interval_of_output_perturbation_is_the_noise_law_and_free() -> None:
@@ -75,8 +77,8 @@ def test_a_privacy_interval_of_output_perturbation_is_the_noise_law_and_free() -
     assert np.array_equal(band.upper, same.upper)
 
 
-def test_without_a_curvature_objective_perturbation_is_bounded_by_the_ridge_alone() -> None:
-    release, X, y = fitted()
+def test_without_a_curvature_objective_perturbation_is_bounded_on_every_table() -> None:
+    release, X, y = fitted(regularization=0.01)
     bound = intervals(release, kind="privacy")
     known = intervals(release, bought(release, X, y), kind="privacy")
     assert bound.uncertainty.is_bound
@@ -86,8 +88,11 @@ def test_without_a_curvature_objective_perturbation_is_bounded_by_the_ridge_alon
     mechanism: Any = release.certificate.mechanism
     ridge = mechanism.task.total * mechanism.effective_regularization
     deviation = math.hypot(mechanism.noise_scale / ridge, mechanism.tolerance_noise_scale)
+    bias = 3.0 * math.sqrt(3.0) / 64.0 * math.sqrt(4.0) * (mechanism.noise_scale / ridge) ** 2
+    expected = bias + float(mean_excess(np.array(1.96))) * deviation
+    assert expected < 2.4 * deviation  # a fraction of what every convex loss could need
     band = bound.linear(np.eye(4), "abcd")
-    assert band.upper - band.estimate == pytest.approx(np.full(4, 1.96 * deviation), rel=1e-3)
+    assert band.upper - band.estimate == pytest.approx(np.full(4, expected), rel=2e-3)
     with pytest.raises(InvalidParameter, match="costs privacy"):
         intervals(release)
 
@@ -126,9 +131,9 @@ def test_more_noise_in_the_curvature_widens_intervals() -> None:
 
 def test_where_first_order_fails_no_interval_is_given() -> None:
     release, X, y = fitted(100, epsilon=0.3)
-    with pytest.raises(InvalidParameter, match="no interval is given"):
+    with pytest.raises(InvalidParameter, match="no interval is available"):
         intervals(release, bought(release, X, y, epsilon=20.0))
-    with pytest.raises(InvalidParameter, match="cannot be told from its noise"):
+    with pytest.raises(InvalidParameter, match="is below its noise"):
         intervals(release, bought(release, X, y, epsilon=0.01))
 
 
@@ -174,7 +179,7 @@ def test_several_classes_have_intervals_of_each(several: tuple[Any, Any]) -> Non
         assert band.estimate == pytest.approx(chances[:, place])
         assert np.all((band.lower > 0.0) & (band.lower < band.estimate) & (band.upper < 1.0))
     assert found.coefficients().names[0].startswith("no: ")
-    with pytest.raises(InvalidParameter, match="say which class"):
+    with pytest.raises(InvalidParameter, match="name a class"):
         found.effect("age")
     assert found.shows_effect("age", "yes")
 

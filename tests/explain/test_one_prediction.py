@@ -67,7 +67,7 @@ def test_what_is_said_names_the_largest_first() -> None:
     people = simulated_census(2000, 0)
     model = PrivateLogisticRegression(schema=census_schema(), **PRICE).fit(people)
     told = model.release_.explain(people.slice(0, 2))
-    first, *lines = told.told(0).splitlines()
+    first, *lines = told.describe(0).splitlines()
     assert first.startswith("score for high")
     sizes = [abs(float(line.split("noise")[0].split()[-1])) for line in lines]
     assert sizes == sorted(sizes, reverse=True)

@@ -13,11 +13,12 @@ import onnxruntime
 import pytest
 
 from privlearn import InvalidParameter, Release, Schema
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.export import TARGETS, Scorecard, export_release, scorecard, standalone
 from privlearn.export.sql_expressions import identifier, literal
 from privlearn.release.model import LinearModel
 from tests.support.export_cases import exported_releases, with_model
+from tests.support.release_files import release_file
 
 ROOT = Path(__file__).parents[2]
 STRICT = {
@@ -78,14 +79,14 @@ def test_text_and_kernels_are_refused(to: str) -> None:
     with pytest.raises(InvalidParameter, match="column 'notes' is text"):
         export_release(texts, to)
     for name in ("fourier", "landmarks"):
-        kernel = Release.load(ROOT / "tests" / "fixtures" / "version_0_1" / f"{name}.privlearn")
+        kernel = Release.load(release_file(name))
         with pytest.raises(InvalidParameter, match="only linear models"):
             export_release(kernel, to)
 
 
 @pytest.mark.parametrize("to", TARGETS)
 def test_promise_and_digests_travel_along(to: str) -> None:
-    release = Release.load(ROOT / "tests" / "fixtures" / "version_0_1" / "logistic.privlearn")
+    release = Release.load(release_file("logistic"))
     text = export_release(release, to).decode("utf-8", "replace")
     assert release.digest in text
     assert "(epsilon = 1, delta = 1e-06)-differential privacy" in text

@@ -24,15 +24,6 @@ from privlearn import (
 )
 from privlearn.audit import audit_mechanism
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.erm.losses import (
-    LOSSES,
-    HuberHinge,
-    Sees,
-    choose_loss,
-    loss_from_dict,
-    loss_from_name,
-    register_loss,
-)
 from privlearn.errors import InvalidParameter
 from privlearn.features.kernels import (
     KERNELS,
@@ -43,6 +34,15 @@ from privlearn.features.kernels import (
 )
 from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
 from privlearn.relation import RELATIONS, Relation, register_relation
+from privlearn.solvers.losses import (
+    LOSSES,
+    HuberHinge,
+    LossArgument,
+    choose_loss,
+    loss_from_dict,
+    loss_from_name,
+    register_loss,
+)
 from tests.support.cli_support import Run
 
 
@@ -51,7 +51,7 @@ class GentleHinge(HuberHinge):
     """A margin loss half as steep as the Huber hinge."""
 
     name: ClassVar[str] = "gentle_hinge"
-    sees: ClassVar[Sees] = "margin"
+    argument: ClassVar[LossArgument] = "margin"
     link: ClassVar[str] = "none"
     lipschitz: ClassVar[float] = 0.5
 
@@ -62,11 +62,11 @@ class GentleHinge(HuberHinge):
     def value(self, z: Any) -> Any:
         return super().value(z) / 2.0
 
-    def derivative(self, z: Any) -> Any:
-        return super().derivative(z) / 2.0
+    def first_derivative(self, z: Any) -> Any:
+        return super().first_derivative(z) / 2.0
 
-    def curvature(self, z: Any) -> Any:
-        return super().curvature(z) / 2.0
+    def second_derivative(self, z: Any) -> Any:
+        return super().second_derivative(z) / 2.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class ExponentialKernel(ProductKernel):
 
 LABEL = Relation(  # the logistic loss's two slopes at one score differ by 1
     name="change_label",
-    otherwise="given another label",
+    change="given another label",
     replaces=True,
     gradients=1,
     moments=1.0,
@@ -226,15 +226,15 @@ class SlopedHinge(GentleHinge):
 
 
 def test_what_a_guest_must_say() -> None:
-    with pytest.raises(InvalidParameter, match="does not state its link"):
-        register_loss(type("Silent", (), {"name": "silent", "sees": "margin"}))
+    with pytest.raises(InvalidParameter, match="does not define link"):
+        register_loss(type("Silent", (), {"name": "silent", "argument": "margin"}))
     with pytest.raises(InvalidParameter, match="more than one record"):
         dataclasses.replace(LABEL, name="family", gradients=6)
     with pytest.raises(InvalidParameter, match="already"):
         register_relation(dataclasses.replace(LABEL, moments=0.5))
     register_relation(LABEL)  # a module that is imported again
     register_kernel(ExponentialKernel)
-    with pytest.raises(InvalidParameter, match="call register_kernel"):
+    with pytest.raises(InvalidParameter, match="Call register_kernel"):
         kernel_from_name(type("Foreign", (ExponentialKernel,), {"name": "foreign"})())
     register_loss(SlopedHinge)
     try:
@@ -245,10 +245,10 @@ def test_what_a_guest_must_say() -> None:
 
 LIES: dict[str, dict[str, Any]] = {
     "lipschitz = 0.5 fails at the argument -1e": {
-        "derivative": lambda self, z: 10.0 * HuberHinge.derivative(self, z)
+        "first_derivative": lambda self, z: 10.0 * HuberHinge.first_derivative(self, z)
     },
     "smoothness = 0.05": {"smoothness": 0.05},
-    "must see a margin or a residual": {"sees": "classes"},
+    "must be margin or residual": {"argument": "classes"},
 }
 
 
@@ -277,9 +277,9 @@ def test_a_loss_whose_facts_are_wrong_with_other_parameters_is_not_made() -> Non
 
 
 KERNEL_FACTS: dict[str, dict[str, Any]] = {
-    "does not state its bound: add what is missing": {"name": "mute", "rounding": ExponentialKernel.rounding,
+    "does not define bound. Add them": {"name": "mute", "rounding": ExponentialKernel.rounding,
                                                       "_of_products": ExponentialKernel._of_products},
-    "'Mute' does not state its name, bound, _of_products, rounding": {},
+    "'Mute' does not define name, bound, _of_products, rounding": {},
 }  # fmt: skip
 
 
@@ -287,7 +287,7 @@ KERNEL_FACTS: dict[str, dict[str, Any]] = {
 def test_a_kernel_without_its_facts_is_not_registered(said: str) -> None:
     with pytest.raises(InvalidParameter, match=said):
         register_kernel(type("Mute", (ProductKernel,), KERNEL_FACTS[said]))
-    with pytest.raises(InvalidParameter, match="does not state its _gram, frequencies:"):
+    with pytest.raises(InvalidParameter, match="does not define _gram, frequencies\\."):
         register_kernel(type("Mute", (ShiftInvariantKernel,), {"name": "mute"}))
     assert "mute" not in KERNELS
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -19,28 +20,32 @@ from markupsafe import Markup
 from pydantic import Field, JsonValue
 
 from privlearn.accounting.compose import pure_renyi
+from privlearn.budget.ledger import Ledger
 from privlearn.client import Client, TrainingFailed
+from privlearn.data import Schema
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger
 from privlearn.mechanisms.noise import add_laplace
 from privlearn.randomness import SecureRandomness
-from privlearn.service.api import requests
-from privlearn.service.holder.datasets import Catalog, OfferedDataSet
-from privlearn.service.holder.settings import Owner
-from privlearn.service.job_kinds import (
+from privlearn.server.api import requests
+from privlearn.server.holder.catalog import Catalog
+from privlearn.server.holder.datasets import OfferedDataSet
+from privlearn.server.holder.settings import Owner
+from privlearn.server.job_kinds import (
     JOB_KINDS,
-    Asked,
+    JobContext,
     JobFields,
     JobKind,
+    PersonRows,
     Result,
     load_job_kinds,
     register_job_kind,
 )
-from privlearn.service.jobs import queue, results, training
-from privlearn.service.jobs.requests import JobRequest, ResultInfo
-from privlearn.service.refusals import Conflict, NotFound
-from privlearn.service.store.store import open_store
+from privlearn.server.jobs import queue, results
+from privlearn.server.jobs import running as training
+from privlearn.server.jobs.requests import JobRequest, ResultInfo
+from privlearn.server.refusals import Conflict, NotFound
+from privlearn.server.store.store import open_store
 from tests.support.cli_support import Run
 from tests.support.served import Served, serving
 from tests.support.service_support import write_clinic
@@ -58,15 +63,14 @@ class CountFields(JobFields):
 
 @dataclass(frozen=True)
 class LaplaceCount:
-    """A person changes a count by the number of their rows, so Laplace noise of that by epsilon is epsilon-private."""
+    """A person changes a count by at most 1 (`PersonRows`), so Laplace noise of scale 1/epsilon is epsilon-private."""
 
     guarantee: Guarantee
-    rows_per_person: int
     name: ClassVar[str] = "laplace_count"
 
     @property
     def noise_scale(self) -> float:
-        return self.rows_per_person / self.guarantee.epsilon
+        return 1.0 / self.guarantee.epsilon
 
     def renyi(self, order: float) -> float:
         return pure_renyi(self.guarantee.epsilon, order)
@@ -81,21 +85,24 @@ class Count(JobKind[CountFields, LaplaceCount]):
     fields = CountFields
     example: ClassVar[Mapping[str, JsonValue]] = {"column": "sex", "value": "female"}
 
-    def plan(self, asked: Asked[CountFields]) -> LaplaceCount:
-        schema = asked.offered.schema
+    def calibrate(self, context: JobContext[CountFields]) -> LaplaceCount:
+        schema = context.offered.schema
         known = {*schema.columns, *([schema.target.name] if schema.target else ())}
-        if asked.fields.column not in known:
+        if context.fields.column not in known:
             raise InvalidParameter(f"column must be one of {', '.join(sorted(known))}")
-        if schema.person is not None:
-            raise InvalidParameter("rows of a person that a column identifies are not counted here")
-        pure = Guarantee(asked.guarantee.epsilon, 0.0, asked.guarantee.neighbours)
-        return LaplaceCount(pure, schema.rows_per_person)
+        return LaplaceCount(Guarantee(context.guarantee.epsilon, 0.0, context.guarantee.neighbours))
 
-    def run(self, asked: Asked[CountFields], plan: LaplaceCount, rows: pa.Table, job_id: str) -> Result:
-        # A sum over no cell would be None, and a job that fails tells a table without cells from its neighbour.
-        counted = pc.sum(pc.equal(rows[asked.fields.column], asked.fields.value), min_count=0).as_py()
-        noisy = add_laplace(np.array([float(counted)]), plan.noise_scale, SecureRandomness())[0]
-        certificate = {"claim": plan.guarantee.to_dict(), "noise_scale": plan.noise_scale}
+    def run(
+        self, context: JobContext[CountFields], mechanism: LaplaceCount, persons: PersonRows, job_id: str
+    ) -> Result:
+        column, value = context.fields.column, context.fields.value
+
+        def cell_of(block: pa.Table) -> Any:
+            """0 for a row with the value, -1 for another or a missing one: a job must not fail because of a cell."""
+            return np.where(pc.fill_null(pc.equal(block[column], value), False), 0, -1)
+
+        noisy = add_laplace(persons.count([column], cell_of, 1), mechanism.noise_scale, SecureRandomness())[0]
+        certificate = {"claim": mechanism.guarantee.to_dict(), "noise_scale": mechanism.noise_scale}
         return Result(certificate, json.dumps({"count": noisy}).encode(), "application/json")
 
     def page_part(self, result: ResultInfo, content: bytes) -> Markup:
@@ -148,7 +155,7 @@ def test_through_the_interface(served: Served) -> None:
     asked = [alice.post("/v1/jobs", json=body(), headers={"Idempotency-Key": "k"}).json() for _ in range(2)]
     assert asked[0]["id"] == asked[1]["id"]
     done = served.finished(asked[0]["id"])
-    assert (done["kind"], done["fields"], done["learner"]) == ("count", ILL, "")
+    assert (done["kind"], done["fields"]) == ("count", ILL)
     assert served.spent() == (1.0, 0.0)
     (entry,) = Ledger.open(served.store, "clinic").statement().entries
     assert (entry.reservation, entry.purpose) == (done["id"], "count (laplace_count)")
@@ -162,7 +169,7 @@ def test_through_the_interface(served: Served) -> None:
     ]
     assert done["id"] in [found["id"] for found in alice.get("/v1/jobs").json()]
     assert served.bob.get(f"/v1/results/{done['result']}").status_code == 404
-    assert alice.get(f"/v1/releases/{done['result']}").status_code == 404
+    assert alice.post(f"/v1/sessions/{done['result']}/predictions", json=[]).status_code == 404
     assert "asked for a noisy count" in str(served.holder.get("/v1/events").json())
 
 
@@ -188,7 +195,7 @@ def test_its_price_has_a_least_epsilon_too(idle: Served) -> None:
     for address in ("/v1/jobs", "/v1/estimates"):
         answer = idle.alice.post(address, json=body(epsilon=1e-7))
         assert answer.status_code == 422
-        assert "lowest price" in answer.json()["detail"]
+        assert "the data set's minimum" in answer.json()["detail"]
 
 
 def test_its_fields_have_a_size(idle: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,12 +203,11 @@ def test_its_fields_have_a_size(idle: Served, monkeypatch: pytest.MonkeyPatch) -
         value: str = Field(description="Of any length.")
 
     monkeypatch.setattr(Count, "fields", Long)
-    monkeypatch.setattr(requests, "named_body_of", requests.named_body_of.__wrapped__)
     monkeypatch.setattr(requests, "body_of", requests.body_of.__wrapped__)
     for address in ("/v1/jobs", "/v1/estimates"):
         answer = idle.alice.post(address, json=body(value="x" * 20_000))
         assert answer.status_code == 413
-        assert "more than 16384 bytes" in answer.json()["detail"]
+        assert "longer than 16384 bytes" in answer.json()["detail"]
     assert idle.alice.get("/v1/jobs").json() == []
 
 
@@ -210,7 +216,7 @@ def test_its_fields_have_a_size(idle: Served, monkeypatch: pytest.MonkeyPatch) -
     ("wrong", "reason"),
     [
         ({"name": "n" * 200}, "1 to 200 printable characters"),
-        ({"guarantee": Guarantee(2.0)}, "more than was asked for"),
+        ({"guarantee": Guarantee(2.0)}, "more than was requested"),
         ({"guarantee": Guarantee(1.0, 0.0, "zero_out")}, ""),
     ],
     ids=["long purpose", "too dear", "other neighbours"],
@@ -219,14 +225,14 @@ def test_a_plan_that_cannot_be_paid_for_is_refused_when_asked_for(
     idle: Served, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], reason: str, trial: bool
 ) -> None:
     """A trial too: it is there to find out."""
-    sound = Count.plan
+    sound = Count.calibrate
     changed = type("Changed", (LaplaceCount,), {"name": wrong.get("name", "laplace_count")})
 
-    def plan(self: Count, asked: Asked[CountFields]) -> LaplaceCount:
-        facts = vars(sound(self, asked)) | {k: v for k, v in wrong.items() if k != "name"}
+    def calibrate(self: Count, context: JobContext[CountFields]) -> LaplaceCount:
+        facts = vars(sound(self, context)) | {k: v for k, v in wrong.items() if k != "name"}
         return changed(**facts)
 
-    monkeypatch.setattr(Count, "plan", plan)
+    monkeypatch.setattr(Count, "calibrate", calibrate)
     answer = idle.alice.post("/v1/jobs", json=body(trial=trial))
     assert answer.status_code == 422
     assert reason in answer.json()["detail"]
@@ -251,12 +257,12 @@ def test_a_defect_of_its_plan_is_one_sentence(
     def broken(*_: object) -> LaplaceCount:
         raise ValueError("a cell, perhaps")
 
-    monkeypatch.setattr(Count, "plan", broken)
+    monkeypatch.setattr(Count, "calibrate", broken)
     for address in ("/v1/jobs", "/v1/estimates"):
         caplog.clear()
         answer = idle.alice.post(address, json=body())
         assert answer.status_code == 500
-        assert "tell the data's holder" in answer.json()["detail"]
+        assert "Report the id in instance to the holder" in answer.json()["detail"]
         assert "cell" not in answer.text
         assert "Traceback" not in answer.text
         assert [record.name for record in caplog.records if record.levelname == "ERROR"] == [
@@ -267,11 +273,11 @@ def test_a_defect_of_its_plan_is_one_sentence(
 
 def test_the_interface_describes_it(idle: Served) -> None:
     found = idle.alice.get("/v1/openapi.json").json()
-    members = found["components"]["schemas"]["CountJobRequest"]["properties"]
+    members = found["components"]["schemas"]["CountRequest"]["properties"]
     common = {"kind", "dataset", "epsilon", "delta", "trial", "note", "purpose", "legal_basis"}
     assert set(members) == {*common, "column", "value"}
     content = found["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]
-    assert {"$ref": "#/components/schemas/CountJobRequest"} in content["schema"]["oneOf"]
+    assert {"$ref": "#/components/schemas/CountRequest"} in content["schema"]["oneOf"]
 
 
 def test_through_the_client(served: Served) -> None:
@@ -288,7 +294,7 @@ def test_through_the_client(served: Served) -> None:
         assert json.loads(trial.content)["count"] > 500.0  # of 2000 made-up rows
         opened = client.open_session("clinic", epsilon=0.5, delta=1e-6)
         assert client.result(opened.id).content == b""
-        with pytest.raises(Conflict, match="stays with the holder"):
+        with pytest.raises(Conflict, match="stays on the server"):
             client._connection.get(f"/results/{opened.id}/content", accept="*/*")
     assert served.spent() == (1.0, 0.0)
 
@@ -383,7 +389,7 @@ def test_its_cost_is_reserved_before_a_row_is_read(
     assert "missing cells" in run_next(store, catalog)
     assert balances == [(0.0, 1.0)]
     assert queue.find(store, job).failure == (
-        "the job failed on the holder's side, who finds the reason in the log; its cost stands"
+        "the job failed on the holder's side, and the reason is in the holder's log; its cost stands"
     )
 
 
@@ -399,7 +405,7 @@ def test_what_its_run_says_of_the_rows_is_for_the_holder(
     monkeypatch.setattr(Count, "run", refuse)
     assert "17" in run_next(store, catalog)
     assert queue.find(store, job).failure == (
-        "the job failed on the holder's side, who finds the reason in the log; its cost stands"
+        "the job failed on the holder's side, and the reason is in the holder's log; its cost stands"
     )
 
 
@@ -422,28 +428,103 @@ def test_a_plan_that_costs_more_than_was_asked_for_is_not_run(
     submitted: tuple[str, Catalog, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, catalog, _ = submitted
-    cheap = Count.plan
+    cheap = Count.calibrate
     monkeypatch.setattr(
-        Count, "plan", lambda self, asked: replace(cheap(self, asked), guarantee=Guarantee(2.0))
+        Count, "calibrate", lambda self, asked: replace(cheap(self, asked), guarantee=Guarantee(2.0))
     )
-    assert "more than was asked for" in run_next(store, catalog)
+    assert "more than was requested" in run_next(store, catalog)
     assert balance(store) == (0.0, 0.0)
 
 
 def test_a_kind_that_the_holder_took_away_fails_unpaid(submitted: tuple[str, Catalog, str]) -> None:
     store, catalog, job = submitted
     del JOB_KINDS[Count.name]
-    assert "no such kind" in run_next(store, catalog)
+    assert "does not do this kind" in run_next(store, catalog)
     assert queue.find(store, job).failure.endswith("nothing was spent")
     assert balance(store) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("cells", [[], [None], [None, None]], ids=str)
 def test_it_answers_whatever_the_rows_hold(cells: list[None]) -> None:
-    rows = pa.table({"outcome": pa.array(cells, pa.string())})
+    rows = PersonRows(pa.table({"outcome": pa.array(cells, pa.string())}), counting())
     asked: Any = SimpleNamespace(fields=CountFields(**ILL))
-    found = Count().run(asked, LaplaceCount(Guarantee(1.0), 1), rows, "job")
+    found = Count().run(asked, LaplaceCount(Guarantee(1.0)), rows, "job")
     assert math.isfinite(json.loads(found.content or b"")["count"])
+
+
+def counting(**persons: Any) -> Schema:
+    outcome = {"type": "category", "values": ["ill", "well"]}
+    return Schema.from_dict({"name": "clinic", "columns": {"outcome": outcome}} | persons)
+
+
+MANY = pa.table({"who": ["one"] * 50 + ["two", "three"], "outcome": ["ill"] * 50 + ["well"] * 2})
+
+
+@pytest.mark.parametrize(
+    ("persons", "expected"),
+    [({"person": "who"}, 1.0), ({"rows_per_person": 50}, 1.0), ({"one_row_per_person": True}, 50.0)],
+    ids=lambda persons: str(persons),
+)
+def test_a_person_of_fifty_rows_counts_once(
+    persons: dict[str, Any], expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the same noise: a kind that knows nothing of persons cannot count more of one than its price covers."""
+    monkeypatch.setattr(f"{__name__}.add_laplace", lambda exact, scale, randomness: exact)
+    asked: Any = SimpleNamespace(fields=CountFields(**ILL))
+    plan = LaplaceCount(Guarantee(1.0))
+    assert plan.noise_scale == 1.0
+    found = Count().run(asked, plan, PersonRows(MANY, counting(**persons)), "job")
+    assert json.loads(found.content or b"")["count"] == pytest.approx(expected, abs=2.0**-14)
+
+
+def test_numbers_are_summed_with_the_same_weights() -> None:
+    """Of any number of rows, in any blocks: clipped to [0, 1], and a row outside the cells is nowhere."""
+    table = pa.table({"who": ["a", "a", "b", "c", "c"], "number": [0.5, 1.5, math.nan, -3.0, 1.0]})
+    rows = PersonRows(table, counting(person="who"))
+
+    def cell_of(block: pa.Table) -> Any:
+        assert block.column_names == ["number"]
+        return np.array([0, 0, 0, 7, 1])[: len(block)]
+
+    summed = rows.count(["number"], cell_of, 2, size_of=lambda block: block["number"].to_numpy())
+    assert summed.tolist() == [0.75, 0.5]
+    assert PersonRows(table.slice(0, 0), counting(person="who")).count(["number"], cell_of, 2).tolist() == [
+        0.0,
+        0.0,
+    ]
+
+
+def test_several_numbers_for_one_row_are_refused() -> None:
+    """Else one person would weigh as much as their kind has numbers for them."""
+    rows = PersonRows(MANY, counting(person="who"))
+    for cell_of, size_of in (
+        (lambda block: np.zeros(3 * block.num_rows, int), None),
+        (lambda block: np.zeros(block.num_rows, int), lambda block: np.ones(3 * block.num_rows)),
+    ):
+        with pytest.raises(InvalidParameter, match="one number per row"):
+            rows.count(["outcome"], cell_of, 1, size_of=size_of)
+
+
+def test_a_kind_that_takes_rows_for_a_table_fails() -> None:
+    rows: Any = PersonRows(MANY, counting(person="who"))
+    for careless in (
+        lambda: rows["outcome"],
+        lambda: len(rows),
+        lambda: list(rows),
+        lambda: rows.column("who"),
+    ):
+        with pytest.raises((TypeError, AttributeError)):
+            careless()
+    assert repr(rows) == "<PersonRows>"
+
+
+def test_own_kinds_weigh_persons_by_the_schema() -> None:
+    """Every other kind in this repository takes bare rows on purpose, and hands them to a reader that weighs."""
+    sources = {kind.name: inspect.getsource(type(kind).run) for kind in JOB_KINDS.values()}
+    readers = ("train(context, mechanism, persons.raw_rows())", "read_cells(", ".read(persons.raw_rows())")
+    assert sources.keys() == {"release", "session", "evaluate", "describe"}
+    for source in sources.values():
+        assert source.count("persons.raw_rows()") == sum(source.count(reader) for reader in readers)
 
 
 def test_registering() -> None:
@@ -451,17 +532,26 @@ def test_registering() -> None:
     register_job_kind(Count())  # as a second server in one process does
     with pytest.raises(InvalidParameter, match="already"):
         register_job_kind(type("Other", (Count,), {})())
-    with pytest.raises(InvalidParameter, match="none for a kind"):
+    with pytest.raises(InvalidParameter, match="not a valid name"):
         register_job_kind(type("Other", (Count,), {"name": "no/kind"})())
     taken = type("Taken", (CountFields,), {"__annotations__": {"epsilon": float}})
-    with pytest.raises(InvalidParameter, match="every job has epsilon already"):
+    with pytest.raises(InvalidParameter, match="every job already has the fields epsilon"):
         register_job_kind(type("Other", (Count,), {"name": "other", "fields": taken})())
+
+
+class ForRows(Count):
+    """A kind as it was written when `run` received bare rows."""
+
+    name: ClassVar[str] = "for_rows"
+
+    def run(self, context: Any, mechanism: Any, rows: Any, job_id: str) -> Result:
+        raise AssertionError("it is refused before it could count a row")
 
 
 class Nameless(JobKind[CountFields, LaplaceCount]):
     """One that does not say what it is."""
 
-    plan = Count.plan
+    calibrate = Count.calibrate
     run = Count.run
 
 
@@ -470,8 +560,9 @@ class Nameless(JobKind[CountFields, LaplaceCount]):
     [
         ("no_such_module:Count", "No module named 'no_such_module'"),
         (f"{__name__}:Nothing", "has no attribute 'Nothing'"),
-        ("builtins:dict", "no JobKind"),
-        (f"{__name__}:Nameless", "Nameless does not state its name, title, about, fields"),
+        ("builtins:dict", "not a subclass of JobKind"),
+        (f"{__name__}:Nameless", "Nameless has no name, title, about, fields"),
+        (f"{__name__}:ForRows", r"must take \(context, mechanism, persons, job_id\)"),
         ("broken_kind:Count", "ZeroDivisionError: division by zero"),
     ],
 )

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from privlearn import Release
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.errors import SchemaError, VerificationError
 from privlearn.features.kernels import KERNELS
-from privlearn.multiparty.run.features import KernelSettings
+from privlearn.parties.run.features import KernelSettings
 from privlearn.release.verification import verify_bytes
-from privlearn.service.holder.settings import Owner
+from privlearn.server.holder.settings import Owner
 from tests.support.cli_support import Run
 from tests.support.served import serving
 from tests.support.service_support import SCHEMA, write_clinic
@@ -45,8 +45,8 @@ def write(folder: Path, modules: str) -> Path:
 
 def test_through_the_server_and_the_shell(tmp_path: Path, run: Run) -> None:
     with serving(Owner.load(write(tmp_path, f'["{MODULE}"]'))) as served:
-        made = served.train("releases", learner="toy", delta=1e-6)
-        content = served.alice.get(f"/v1/releases/{made}/file").content
+        made = served.train("release", learner="toy", delta=1e-6)
+        content = served.alice.get(f"/v1/results/{made}/content").content
     assert "'kernel': 'toy'" in str(Release.from_bytes(content).certificate.encoding)
     file = tmp_path / "toy.privlearn"
     file.write_bytes(content)

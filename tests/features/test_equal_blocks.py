@@ -12,6 +12,7 @@ from scipy import sparse
 
 from privlearn.features import FourierFeatures, LandmarkFeatures, equal_blocks, kernel_from_name
 from privlearn.features.equal_blocks import ROWS, block_size, in_equal_blocks, with_whole_groups
+from privlearn.features.kernel import CallableKernel
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
 from privlearn.release.encoders import KernelEncoder
 from privlearn.release.model import row_scores
@@ -50,7 +51,7 @@ def test_a_product_that_treats_places_differently_is_asked_row_by_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert block_size([np.eye(3)]) == ROWS
-    monkeypatch.setattr(equal_blocks, "treats_places_alike", lambda matrix: False)
+    monkeypatch.setattr(equal_blocks, "treats_rows_alike", lambda matrix: False)
     assert block_size([np.eye(3)]) == 1
     sizes: list[int] = []
 
@@ -101,3 +102,20 @@ def test_scores_of_very_many_columns() -> None:
     assert_array_equal(
         np.concatenate([row_scores(row[np.newaxis], weights) for row in rows]), row_scores(rows, weights)
     )
+
+
+def test_a_kernel_of_ones_own_is_asked_about_one_point_at_a_time() -> None:
+    """Its rounding may depend on the other points: here the values of a whole block are shifted."""
+    sizes: list[int] = []
+
+    def overlap(X: Any, Z: Any) -> Any:
+        sizes.append(len(X))
+        return np.exp(-np.abs(np.subtract.outer(X, Z))) - 1e-13 * (len(X) - 1)
+
+    mapped = LandmarkFeatures(CallableKernel(overlap, 1.0, "overlap"), np.array([0.0, 1.0, 2.0]))
+    sizes.clear()
+    rows = np.linspace(-1.0, 3.0, ROWS + 5)
+    whole = mapped.kernel_values(rows)
+    assert set(sizes) == {1}
+    assert_array_equal(mapped.kernel_values(rows[::-1]), whole[::-1])
+    assert_array_equal(mapped.transform(rows[3:]), mapped.transform(rows)[3:])

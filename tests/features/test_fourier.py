@@ -12,7 +12,7 @@ from scipy import stats
 
 from privlearn.errors import InvalidParameter
 from privlearn.features import FourierFeatures, Kernel, kernel_from_name
-from privlearn.features.kernels import ShiftInvariantKernel, named_kernels
+from privlearn.features.kernels import ShiftInvariantKernel, kernel_names
 from tests.support.feature_cases import COLUMNS, SHIFT_INVARIANT, ball
 
 over_kernels = pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=str)
@@ -23,7 +23,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("name", named_kernels(ShiftInvariantKernel))
+@pytest.mark.parametrize("name", kernel_names(ShiftInvariantKernel))
 def test_frequencies_fit_the_formula_of_every_listed_kernel(name: str) -> None:
     """At places spread evenly over the law: the mean of cos(w t) is the kernel of two points t apart."""
     kernel: Any = kernel_from_name(name)
@@ -124,7 +124,7 @@ def test_maps_that_would_not_fit_into_memory_are_refused() -> None:
 
 def test_gamma_so_large_that_frequencies_overflow() -> None:
     with pytest.raises(InvalidParameter, match="gamma"):
-        FourierFeatures(kernel_from_name("laplacian", gamma=1e308), 2, 1000, 0).drawn()
+        FourierFeatures(kernel_from_name("laplacian", gamma=1e308), 2, 1000, 0).draw()
 
 
 def test_heavy_tails_keep_their_phase_in_single_precision() -> None:

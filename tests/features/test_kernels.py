@@ -15,7 +15,7 @@ from sklearn.metrics import pairwise
 
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features import KERNELS, Kernel, kernel_from_dict, kernel_from_name
-from privlearn.features.kernels import ShiftInvariantKernel, named_kernels
+from privlearn.features.kernels import ShiftInvariantKernel, kernel_names
 from tests.support.feature_cases import SHIFT_INVARIANT, VECTOR_KERNELS, WORDS, ball, spectrum
 
 over_kernels = pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=str)
@@ -24,8 +24,8 @@ CANARY = 7364518209.0
 
 def test_the_list_is_tested_whole() -> None:
     assert {kernel.name for kernel in VECTOR_KERNELS} | {"precomputed"} == set(KERNELS)
-    assert {kernel.name for kernel in SHIFT_INVARIANT} == set(named_kernels(ShiftInvariantKernel))
-    assert {kernel.name for kernel, _ in DEFINITIONS} == set(named_kernels()), "write its formula out below"
+    assert {kernel.name for kernel in SHIFT_INVARIANT} == set(kernel_names(ShiftInvariantKernel))
+    assert {kernel.name for kernel, _ in DEFINITIONS} == set(kernel_names()), "write its formula out below"
 
 
 @over_kernels
@@ -187,7 +187,7 @@ def test_who_cannot_know_the_bound_asks_for_it(kernel: Any) -> None:
 
 
 def test_who_knows_the_bound_takes_no_other() -> None:
-    with pytest.raises(InvalidParameter, match="leave kernel_bound out"):
+    with pytest.raises(InvalidParameter, match="Omit kernel_bound"):
         kernel_from_name("rbf", bound=2.0)
 
 

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
 from privlearn.errors import DataError
-from privlearn.features.objects import canonical, listed_objects, object_from_bytes, object_to_bytes
+from privlearn.features.objects import canonical, list_objects, object_from_bytes, object_to_bytes
 
 NUMBERS = st.one_of(
     st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.just(-0.0)
@@ -107,7 +107,7 @@ _ENDLESS.append(_ENDLESS)
     ],
 )  # fmt: skip
 def test_what_bytes_cannot_hold_is_refused_without_repeating_it(value: Any) -> None:
-    with pytest.raises(DataError, match="key=, a function whose result the kernel then reads") as refusal:
+    with pytest.raises(DataError, match="key=, a function whose result the kernel reads") as refusal:
         object_to_bytes(value)
     assert refusal.value.__context__ is None
     assert "4711" not in str(refusal.value)
@@ -119,20 +119,20 @@ def test_what_bytes_cannot_hold_is_refused_without_repeating_it(value: Any) -> N
     ids=lambda texts: type(texts).__name__,
 )
 def test_many_objects(texts: Any) -> None:
-    assert listed_objects(texts) == ["a", "b"]
+    assert list_objects(texts) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
     ("points", "says"),
     [
-        ("text", "put it in a list"),
+        ("text", "Put it in a list"),
         ({"a": [1]}, "schema="),
         (pd.DataFrame({"a": [1]}), "schema="),
         (np.eye(2), "norm_bound"),
         (sparse.eye(2), "norm_bound"),
-        (3, "no list"),
+        (3, "not a list"),
     ],
 )
 def test_what_is_no_list_of_objects_is_refused(points: Any, says: str) -> None:
     with pytest.raises(DataError, match=says):
-        listed_objects(points)
+        list_objects(points)

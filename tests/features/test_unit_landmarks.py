@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from privlearn.data.encode.arrays import INTERCEPT
+from privlearn.data.encoding.arrays import INTERCEPT
 from privlearn.features import Kernel, LandmarkFeatures, UnitLandmarkFeatures, kernel_from_name
 from tests.support.feature_cases import VECTOR_KERNELS, WORDS, ball, spectrum
 
@@ -38,7 +38,7 @@ def test_each_point_is_seen_as_if_it_were_not_there(kernel: Kernel) -> None:
     """Against maps that are made without it; inner products with the others do not depend on coordinates."""
     points = ball(8, 1)
     whole = LandmarkFeatures(kernel, points)
-    seen, all_of_them = whole.seen_by_the_others(), whole.transform(points)
+    seen, all_of_them = whole.leave_one_out_features(), whole.transform(points)
     for place in range(len(points)):
         rest = np.delete(np.arange(len(points)), place)
         without = LandmarkFeatures(kernel, points[rest])
@@ -60,7 +60,7 @@ def test_the_mean_is_that_of_points_which_are_not_landmarks() -> None:
 def test_points_that_repeat_see_each_other_whole() -> None:
     points = np.repeat(ball(5, 1), 2, axis=0)
     landmarks = LandmarkFeatures(RBF, points)
-    assert_allclose(landmarks.seen_by_the_others(), landmarks.transform(points), atol=1e-4)
+    assert_allclose(landmarks.leave_one_out_features(), landmarks.transform(points), atol=1e-4)
 
 
 def test_a_point_that_no_landmark_sees_has_a_row() -> None:

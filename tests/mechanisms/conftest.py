@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from privlearn.storage import sqlite
+from privlearn.budget.storage import sqlite
 
 
 @pytest.fixture

@@ -17,17 +17,17 @@ from scipy.special import expit
 
 from privlearn import Guarantee, PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
 from privlearn.arrays import Array, square_sums
-from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.data.encode.centred import CentredEncoder
-from privlearn.erm import Huber, Logistic, Multinomial
+from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data.encoding.centred import CentredEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.goal import ClassGoal, TrainingRows
+from privlearn.estimators.calibration import Centrable, calibrate_mechanism
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.plan import Centrable, plan_mechanism
+from privlearn.estimators.training_rows import ClassTargets, TrainingRows
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
-from privlearn.mechanisms.statistics.centring import Centre, Centring
+from privlearn.mechanisms.statistics.centring import Centre, Centres, Centring
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
+from privlearn.solvers import Huber, Logistic, Multinomial
 from tests.support.combinations import hockey_stick
 
 ALARM = 1e-6
@@ -44,10 +44,10 @@ def task_of(neighbours: str = "zero_out", **facts: Any) -> Task:
     return Task(**default | {"tolerance": 1e-9} | facts, neighbours=neighbours)
 
 
-def oracle_of(rows: Array) -> MemoryOracle:
+def oracle_of(rows: Array, weights: Array | None = None) -> MemoryOracle:
     encoder = ArrayEncoder(1.0, rows.shape[1], fit_intercept=False)
-    goal = ClassGoal(np.zeros(len(rows), np.int64), np.array([0, 1]))
-    return MemoryOracle(TrainingRows(encoder.encode(rows), encoder, goal, len(rows)), task_of())
+    targets = ClassTargets(np.zeros(len(rows), np.int64), np.array([0, 1]))
+    return MemoryOracle(TrainingRows(encoder.encode(rows), encoder, targets, len(rows), weights), task_of())
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.booleans())
@@ -68,6 +68,50 @@ def test_one_person_moves_sum_and_counts_by_no_more_than_is_declared(
     assert abs(one.rows_within(centre) - two.rows_within(centre)) <= 1
     if replaced and features > 1:
         assert apart > 0.0
+
+
+@pytest.mark.parametrize("several", [2, 40, 3000])
+def test_averaged_rows_of_one_person_move_sum_and_counts_like_one_row(several: int) -> None:
+    """However many they are: roundings of one person's rows do not add up."""
+    features = 9
+    person = np.full((several, features), 1.0 / 3.0)  # of 2 or 3000 rows each share would be rounded up
+    others = np.random.default_rng(several).normal(size=(5, features))
+    weights = np.concatenate([np.full(several, 1.0 / several), np.ones(5)])
+    one = oracle_of(np.concatenate([person, others]), weights)
+    two = oracle_of(np.concatenate([0.0 * person, others]), weights)
+    centring = Centring(features, 1.0, mean_noise_scale=1.0, count_noise_scale=1e12)
+    apart = np.linalg.norm(one.sum_of_rows() - two.sum_of_rows())
+    assert 0.9 < apart <= centring.ratio(RELATIONS["zero_out"])
+    for radius in (0.2, 0.7, 1.0, 1.4):
+        within = [oracle.rows_within(Centre(np.zeros(features), radius)) for oracle in (one, two)]
+        assert abs(within[0] - within[1]) <= 1.0
+        assert abs(math.floor(within[0]) - math.floor(within[1])) <= 1
+
+
+class Weight(Centres):
+    """PRIVATE: a weight of rows within every radius."""
+
+    def __init__(self, within: float) -> None:
+        self.within = within
+
+    def sum_of_rows(self) -> Array:
+        return np.zeros(1)
+
+    def rows_within(self, centre: Centre) -> float:
+        return self.within
+
+
+def test_counts_are_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[float] = []
+
+    def record(values: Array, scale: float, randomness: object) -> Array:
+        counted.extend(values.tolist())
+        return values
+
+    monkeypatch.setattr("privlearn.mechanisms.statistics.centring.add_gaussian", record)
+    for within in (1.4, 2.4, 2.6):
+        Centring(1, 1.0, 1.0, 1.0).run(Weight(within), 10, SeededRandomness(0))
+    assert sorted(set(counted)) == [0.0, 1.0, 2.0]  # the sum of rows is 0
 
 
 def test_sums_do_not_depend_on_the_order_of_rows() -> None:
@@ -143,9 +187,8 @@ def test_ratios_add_up_in_squares(neighbours: str, classes: int) -> None:
     beside = math.sqrt(spent + (2.0 * objective.solver_distance / objective.tolerance_noise_scale) ** 2)
     left = epsilon - objective.slack
     found = hockey_stick(left, beside)
-    for count, length in facts.corners:
-        share = length * facts.gradient_sensitivity / objective.noise_scale
-        found += count * hockey_stick(left, math.hypot(share, beside))
+    share = facts.gradient_sensitivity / objective.noise_scale
+    found += facts.corners * hockey_stick(left, math.hypot(share, beside))
     assert found == pytest.approx(delta, rel=2e-3)
     without = ObjectivePerturbation.calibrate(
         dataclasses.replace(facts, centring=None), promise, "gaussian", "tight"
@@ -274,7 +317,9 @@ def planned(total: int, epsilon: float, always: bool = False, **facts: Any) -> A
         "regularization": "auto",
     }
     rows = Centrable(100, 1.0, always)
-    return plan_mechanism(task, promise, **settings, rows=rows), plan_mechanism(task, promise, **settings)
+    return calibrate_mechanism(task, promise, **settings, rows=rows), calibrate_mechanism(
+        task, promise, **settings
+    )
 
 
 def test_when_it_pays() -> None:
@@ -392,7 +437,7 @@ def test_what_centre_may_be() -> None:
         PrivateSVC(**settings, centre=True).fit(X, y)
     work = PrivateSVC(**settings, delta=1e-4).prepare(X, y, private=True)
     with pytest.raises(InvalidParameter, match="centred rows"):
-        work.run(work.plan(Guarantee(1.0, 1e-4)), SeededRandomness(rng))
+        work.run(work.calibrate(Guarantee(1.0, 1e-4)), SeededRandomness(rng))
 
 
 @pytest.mark.parametrize("grid", [{"centre": [True]}, {"centre": [False, "auto"]}])

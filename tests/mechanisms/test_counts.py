@@ -223,7 +223,7 @@ def test_certificates_can_rebuild_it() -> None:
 def test_what_cannot_be_planned() -> None:
     with pytest.raises(InvalidParameter, match="weight 1 must be"):
         planned(cells=(2, 2), weights=(1.0, 0.0))
-    with pytest.raises(InvalidParameter, match="share of the budget"):
+    with pytest.raises(InvalidParameter, match="one number for each table"):
         planned(cells=(2, 2), weights=(1.0,))
     with pytest.raises(InvalidParameter, match="rounding"):
         planned(1e-14)
@@ -231,7 +231,7 @@ def test_what_cannot_be_planned() -> None:
         dataclasses.replace(planned(), shares=(0.5,))
     with pytest.raises(InvalidParameter, match="the cells that"):
         planned().run([np.zeros(3)], SeededRandomness(1))
-    with pytest.raises(InvalidParameter, match="there is no noise"):
+    with pytest.raises(InvalidParameter, match="noise_scale must be 0"):
         dataclasses.replace(planned(math.inf), noise_scale=1.0)
 
 

@@ -15,14 +15,14 @@ from scipy import stats
 from privlearn import Guarantee
 from privlearn.accounting import gaussian_delta
 from privlearn.arrays import Array
-from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.erm import Huber, HuberHinge, Logistic, Multinomial
+from privlearn.data.encoding.arrays import ArrayEncoder
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.curvature_rows import UNIT, CurvatureRows
-from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
+from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 from privlearn.mechanisms import NoisyCurvature, Task
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
+from privlearn.solvers import Huber, HuberHinge, Logistic, Multinomial
 from tests.support.combinations import hockey_stick
 
 ALARM = 1e-6
@@ -34,7 +34,7 @@ every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def plan(
     loss: Any, features: int, neighbours: str = "zero_out", weight: float = 1.0, epsilon: float = 1.0
 ) -> NoisyCurvature:
-    classes = CLASSES if loss.sees == "classes" else 0
+    classes = CLASSES if loss.argument == "classes" else 0
     task = Task(
         loss=loss,
         total=10,
@@ -54,12 +54,12 @@ def plan(
 def rows_of(loss: Any, features: Array, answers: Array, weight: float = 1.0) -> TrainingRows:
     """Answers are numbers of classes, or targets."""
     encoder = ArrayEncoder(1.0, features.shape[1], fit_intercept=False)
-    goal: Goal = NumberGoal(np.clip(answers, -1.0, 1.0), (-1.0, 1.0))
-    if loss.sees != "residual":
-        count = CLASSES if loss.sees == "classes" else 2
+    targets: Targets = NumberTargets(np.clip(answers, -1.0, 1.0), (-1.0, 1.0))
+    if loss.argument != "residual":
+        count = CLASSES if loss.argument == "classes" else 2
         weights = np.full(count, weight)
-        goal = ClassGoal(answers.astype(np.int64) % count, np.arange(count), class_weights=weights)
-    return TrainingRows(encoder.encode(features), encoder, goal, len(features))
+        targets = ClassTargets(answers.astype(np.int64) % count, np.arange(count), class_weights=weights)
+    return TrainingRows(encoder.encode(features), encoder, targets, len(features))
 
 
 def sums(
@@ -84,11 +84,11 @@ def coefficients(mechanism: NoisyCurvature, random: np.random.Generator, size: f
 def test_one_person_moves_the_sums_by_no_more_than_is_declared(
     loss: Any, seed: int, features: int, neighbours: str, size: float
 ) -> None:
-    weight = 1.0 if loss.sees == "residual" else 2.5
+    weight = 1.0 if loss.argument == "residual" else 2.5
     mechanism, random = plan(loss, features, neighbours, weight), np.random.default_rng(seed)
     point = coefficients(mechanism, random, size)
     people = random.normal(size=(5, features)) * random.choice([0.01, 1.0, 30.0], size=(5, 1))
-    answers = random.integers(0, 6, 5) / (5.0 if loss.sees == "residual" else 1.0)
+    answers = random.integers(0, 6, 5) / (5.0 if loss.argument == "residual" else 1.0)
     one = sums(mechanism, loss, people, answers, point, weight)
     kept, others = people[1:], answers[1:]
     if RELATIONS[neighbours].replaces:
@@ -97,6 +97,27 @@ def test_one_person_moves_the_sums_by_no_more_than_is_declared(
     for first, second in zip(one, two, strict=True):
         assert np.linalg.norm(first - second) <= mechanism.task.relation.moments
         assert np.linalg.eigvalsh(first).min() > -1e-9
+
+
+@every_loss
+@pytest.mark.parametrize("neighbours", sorted(RELATIONS))
+@pytest.mark.parametrize("several", [2, 7, 500])
+def test_averaged_rows_of_one_person_move_the_sums_like_one_row(
+    loss: Any, neighbours: str, several: int
+) -> None:
+    mechanism, random = plan(loss, 3, neighbours), np.random.default_rng(several)
+    point = coefficients(mechanism, random, 5.0)
+    people = np.concatenate([np.tile([[0.6, 0.8, 0.0]], (several, 1)), random.normal(size=(4, 3))])
+    answers = np.concatenate([np.zeros(several), [1.0, 0.0, 1.0, 0.0]])
+    owner = np.concatenate([np.zeros(several, np.int64), np.arange(1, 5)])
+    weights = np.concatenate([np.full(several, 1.0 / several), np.ones(4)])
+    rows = dataclasses.replace(rows_of(loss, people, answers), persons=owner, person_weights=weights)
+    one = CurvatureRows(rows, mechanism).sums(point)
+    people[:several] *= -1.0 if RELATIONS[neighbours].replaces else 0.0
+    rows = dataclasses.replace(rows_of(loss, people, answers), persons=owner, person_weights=weights)
+    two = CurvatureRows(rows, mechanism).sums(point)
+    for first, second in zip(one, two, strict=True):
+        assert np.linalg.norm(first - second) <= mechanism.task.relation.moments
 
 
 @every_loss
@@ -115,7 +136,7 @@ def test_the_bounds_are_nearly_reached(loss: Any) -> None:
 def test_sums_are_those_of_the_loss_and_do_not_depend_on_the_order(loss: Any) -> None:
     mechanism, random = plan(loss, 3), np.random.default_rng(1)
     people, answers = random.normal(size=(4000, 3)) * 0.5, random.integers(0, 6, 4000).astype(float)
-    if loss.sees == "residual":
+    if loss.argument == "residual":
         answers /= 5.0
     point = coefficients(mechanism, random, 0.5)
     found = sums(mechanism, loss, people, answers, point)
@@ -134,14 +155,14 @@ def _by_differences(loss: Any, rows: TrainingRows, point: Array) -> tuple[Array,
 
     def gradients(at: Array) -> Array:
         scores = features @ at.reshape(point.shape).T
-        if loss.sees == "classes":
+        if loss.argument == "classes":
             chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-            pull = chances - np.eye(CLASSES)[rows.goal.answers]
+            pull = chances - np.eye(CLASSES)[rows.targets.answers]
         else:
-            signs, offsets = rows.goal.signs[0], rows.goal.offsets[0]
-            pull = (signs * loss.derivative(signs * scores[:, 0] - (0 if offsets is None else offsets)))[
-                :, None
-            ]
+            signs, offsets = rows.targets.signs[0], rows.targets.offsets[0]
+            pull = (
+                signs * loss.first_derivative(signs * scores[:, 0] - (0 if offsets is None else offsets))
+            )[:, None]
         return np.einsum("ik,ij->ikj", pull, features).reshape(len(features), -1)
 
     flat, step = point.ravel(), 1e-5

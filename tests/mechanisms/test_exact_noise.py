@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privlearn.arrays import Array
-from privlearn.erm import loss_from_name
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import OutputPerturbation, Task, noise
@@ -25,6 +24,7 @@ from privlearn.mechanisms.noise import (
     uniforms_of_norm_gamma,
 )
 from privlearn.randomness import Integers, SeededRandomness
+from privlearn.solvers import loss_from_name
 
 ALARM = 1e-6
 
@@ -109,7 +109,7 @@ def exact_mass(value: float, scale: float, cell: int) -> mpmath.mpf:
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.01, 0.001])
 def test_no_cell_tells_more_than_epsilon_in_one_dimension(epsilon: float) -> None:
-    """Version 0.1 had 8 to 16 atoms per cell: ratios far above epsilon, total variation 0.0187 at epsilon 0.01."""
+    """Lengths on a grid have 8 to 16 atoms per cell: ratios far above epsilon, total variation 0.0187 at 0.01."""
     task = Task(
         loss=loss_from_name("logistic"), total=1000, dimension=1, problems=1, regularization=0.01,
         tolerance=1e-10, neighbours="replace_one",

@@ -13,14 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from privlearn.erm import Multinomial
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.function_release import (
     CAPACITY,
     FACTOR_JITTER,
-    MOST_PATHS,
+    MAX_PATHS,
     VALUE_JITTER,
     FunctionRelease,
 )
@@ -28,6 +27,7 @@ from privlearn.mechanisms.session.pinp import TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.mechanisms.task import Task
 from privlearn.sessions import InteractivePredictor
+from privlearn.solvers import Multinomial
 from tests.support.session_support import (
     PROMISE,
     SURPRISE,
@@ -54,7 +54,7 @@ def test_the_noise_is_the_least_that_keeps_the_promise(
     """Written out anew: 2 L / (N Lambda) or half of it, twice the solver's distance, and the rounding of T values, for
     each function."""
     guarantee = Guarantee(epsilon, 1e-6, neighbours)
-    facts = written_learner(functions, total=500, regularization=0.02).facts(guarantee.neighbours)
+    facts = written_learner(functions, total=500, regularization=0.02).kernel_task(guarantee.neighbours)
     moved = (2.0 if neighbours == "replace_one" else 1.0) / (500 * 0.02) + 2e-8
     rounding = 2.0 * (1.0 / 0.02) * 2.0**-34
     distance = math.sqrt(functions * (moved**2 + CAPACITY * rounding**2 / VALUE_JITTER))
@@ -200,11 +200,11 @@ def test_without_a_promise_the_answers_are_the_function(tmp_path: Path) -> None:
 
 
 def test_more_classes_than_the_proof_covers_are_refused() -> None:
-    FunctionRelease.calibrate(written_learner(MOST_PATHS).facts("replace_one"), PROMISE)
+    FunctionRelease.calibrate(written_learner(MAX_PATHS).kernel_task("replace_one"), PROMISE)
     with pytest.raises(InvalidParameter, match="128 classes"):
-        FunctionRelease.calibrate(written_learner(MOST_PATHS + 1).facts("replace_one"), PROMISE)
+        FunctionRelease.calibrate(written_learner(MAX_PATHS + 1).kernel_task("replace_one"), PROMISE)
 
 
 def test_a_pure_promise_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="delta > 0"):
-        FunctionRelease.calibrate(written_learner().facts("replace_one"), Guarantee(PROMISE.epsilon))
+        FunctionRelease.calibrate(written_learner().kernel_task("replace_one"), Guarantee(PROMISE.epsilon))

@@ -11,9 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from privlearn import Certificate, Guarantee, VerificationError
 from privlearn.accounting import MARGIN
-from privlearn.mechanisms.noise import GRID_BITS, grid_step
+from privlearn.errors import InvalidParameter
+from privlearn.mechanisms import OutputPerturbation, Task
+from privlearn.mechanisms.noise import GRID_BITS, check_gaussian_numbers, grid_step
+from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import SecureRandomness
+from privlearn.solvers import loss_from_name
 
 ALARM = 1e-7  # in truth 1e-6: with ten draws expected in a cell a chi-square's tail is heavier
 
@@ -60,12 +65,46 @@ def test_error_shrinks_with_the_square_of_the_scale(share: int) -> None:
 
 def test_margin_pays_for_every_dimension_in_reach() -> None:
     """Two factors exp(d tau) against MARGIN * epsilon, and the tails against MARGIN * delta."""
-    tau = 40.0**2 / (24.0 * 2.0 ** (2 * GRID_BITS))
-    assert tau < 2.0**-81
-    dimension, epsilon, delta = 2.0**40, 2.0**-10, 1e-250
-    assert 2.0 * dimension * tau <= MARGIN * epsilon
-    tails = (1.0 + math.exp(100.0)) * 2.0 * dimension * math.exp(-700.0) * math.exp(-100.0)
-    assert dimension * tau * delta + tails <= MARGIN * delta
+    reached = 0
+    for epsilon in (1e-9, 2.0**-10, 1.0, 30.0, 1000.0):
+        for delta in (0.1, 1e-6, 1e-250):
+            for dimension in (1, 2**20, 2**40, 2**52, 2**56):
+                try:
+                    check_gaussian_numbers(dimension, Guarantee(epsilon, delta))
+                except InvalidParameter:
+                    continue
+                with mpmath.workdps(60):
+                    e, d, n = mpmath.mpf(epsilon), mpmath.mpf(delta), mpmath.mpf(dimension)
+                    cut = e - mpmath.log(d) + mpmath.log(n) + 60
+                    tau = 2 * cut / (24 * mpmath.mpf(2) ** (2 * GRID_BITS))
+                    assert 2 * n * tau <= MARGIN * e
+                    tails = 2 * n * mpmath.exp(-cut)
+                    other = mpmath.expm1(n * tau) * d + (1 + mpmath.exp(e + n * tau)) * tails
+                    assert other <= MARGIN * d
+                reached = max(reached, dimension)
+    assert reached >= 2**52
+
+
+def test_plans_beyond_the_margin_are_refused_and_their_certificates_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More numbers than the lemma covers, at an epsilon that is too small for them."""
+    task = Task(
+        loss=loss_from_name("logistic"), total=1000, dimension=2**20, problems=1, regularization=0.01,
+        tolerance=1e-10, neighbours="replace_one",
+    )  # fmt: skip
+    tiny = Guarantee(1e-11, 1e-6)
+    with pytest.raises(InvalidParameter, match="not proven for such a small epsilon"):
+        OutputPerturbation.calibrate(task, tiny, "gaussian", "tight")
+    with pytest.raises(InvalidParameter, match="not proven"):
+        NoisyCounts(tiny, 1000, 1, (2**20,), (1.0,), "gaussian", 1e9)
+    with monkeypatch.context() as patched:
+        patched.setattr("privlearn.mechanisms.mechanism.check_gaussian_numbers", lambda *_: None)
+        mechanism = OutputPerturbation.calibrate(task, tiny, "gaussian", "tight")
+        record = Certificate.issue(mechanism, SecureRandomness(), {}).to_dict()
+        assert Certificate.from_dict(record).guarantee == tiny
+    with pytest.raises(VerificationError, match="not proven"):
+        Certificate.from_dict(record)
 
 
 @settings(max_examples=100, deadline=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -106,6 +107,25 @@ def test_rare_draws_are_added_before_anything_is_rounded() -> None:
     step = grid_step(1.0)
     noisy = add_laplace(np.array([-(2.0**53)]) * step, 1.0, FarOut(1.0))
     assert noisy[0] == step
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e290])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 2.0**9, 2.0**18, 2.0**30, 1e15])
+def test_sums_of_any_size_are_exact_and_rounded_once(scale: float, size: float) -> None:
+    """Vectors of 64-bit integers where these hold the sums, Python's integers where they do not."""
+    values = np.array([1.0, -1.0, 0.7, -0.3, 0.0]) * size * scale
+    step = grid_step(scale)
+    noisy = ADD_NOISE["laplace"](values, scale, SeededRandomness(3))
+    draws = SeededRandomness(3).discrete_laplace(scale / step, 5).tolist()
+    for value, drawn, found in zip(values.tolist(), draws, noisy.tolist(), strict=True):
+        assert found == float((round(Fraction(value) / Fraction(step)) + drawn) * Fraction(step))
+
+
+@pytest.mark.parametrize("name", ADD_NOISE)
+def test_numbers_that_are_not_finite_get_no_noise(name: str) -> None:
+    for value in (math.nan, math.inf):
+        with pytest.raises(InvalidParameter, match="finite numbers"):
+            ADD_NOISE[name](np.array([0.0, value]), 1.0, SeededRandomness(0))
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, math.nextafter(2.0, 0.0), 3.0, 1e300])

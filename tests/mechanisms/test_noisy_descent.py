@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privlearn.erm import Hinge, HuberHinge, Logistic, SmoothedHinge
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import NoisyDescent
-from privlearn.mechanisms.summed.summed import Noise, NoisySum, Question, packed, unpacked
-from privlearn.multiparty.run.training import TrustedSum
+from privlearn.mechanisms.summed.summed import Noise, NoisySum, Question, pack, unpack
+from privlearn.parties.run.simulation import TrustedSum
 from privlearn.randomness import SeededRandomness
+from privlearn.solvers import Hinge, HuberHinge, Logistic, SmoothedHinge
 from tests.support.oracles import Sums
 from tests.support.party_cases import (
     DELTA,
@@ -25,7 +25,7 @@ from tests.support.party_cases import (
     descent,
     exact_sum,
     hockey_stick,
-    largest_ratio,
+    max_ratio,
     parties_of,
     pooled_minimiser,
     random_rows,
@@ -58,7 +58,7 @@ def test_plain_noise_is_one_gaussian_mechanism_split_over_the_rounds(
     moved = (2.0 if neighbours == "replace_one" else 1.0) * math.sqrt(task.problems)
     moved *= task.weight_bound * task.rows_per_person
     mechanism = descent(task, rounds=rounds)
-    assert mechanism.noise_scale == pytest.approx(moved * math.sqrt(rounds) / largest_ratio(), rel=1e-6)
+    assert mechanism.noise_scale == pytest.approx(moved * math.sqrt(rounds) / max_ratio(), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_plain_noise_is_one_gaussian_mechanism_split_over_the_rounds(
 def test_a_tenth_of_the_budget_pays_for_the_second_moments(neighbours: Any, moved: Any, facts: Any) -> None:
     mechanism = descent(task_of(neighbours=neighbours, **facts), calibration="preconditioned", rounds=12)
     moved = [(3.0 if facts else 1.0) * distance for distance in moved]
-    budget = largest_ratio() ** 2
+    budget = max_ratio() ** 2
     assert 12 * (moved[0] / mechanism.noise_scale) ** 2 == pytest.approx(0.9 * budget, rel=1e-6)
     assert (moved[1] / mechanism.curvature_noise_scale) ** 2 == pytest.approx(0.1 * budget, rel=1e-6)
     assert mechanism.ratio**2 == pytest.approx(budget, rel=1e-6)
@@ -133,7 +133,9 @@ def test_exact_law_of_a_transcript_on_a_line(factor: float) -> None:
 
     def law(records: list[float]) -> Any:
         loss = HuberHinge()
-        sums = [np.sum([x * loss.derivative(x * w) for x in records], axis=0) for w in (np.zeros(1), points)]
+        sums = [
+            np.sum([x * loss.first_derivative(x * w) for x in records], axis=0) for w in (np.zeros(1), points)
+        ]
         first = stats.norm.pdf(axis, sums[0], scale)
         second = stats.norm.pdf(axis[np.newaxis], sums[1][:, np.newaxis], scale)
         return first[:, np.newaxis] * second * width**2
@@ -241,7 +243,7 @@ def test_the_noise_in_the_second_moments_is_bounded_as_said() -> None:
     random = np.random.default_rng(0)
     dimension = 40
     norms = [
-        np.linalg.norm(unpacked(random.normal(size=dimension * (dimension + 1) // 2), dimension), 2)
+        np.linalg.norm(unpack(random.normal(size=dimension * (dimension + 1) // 2), dimension), 2)
         for _ in range(300)
     ]
     bound = math.sqrt(2.0 * dimension)
@@ -252,8 +254,8 @@ def test_the_noise_in_the_second_moments_is_bounded_as_said() -> None:
 def test_packing_keeps_the_norm() -> None:
     matrix = np.arange(9.0).reshape(3, 3)
     matrix = matrix + matrix.T
-    assert np.linalg.norm(packed(matrix)) == pytest.approx(np.linalg.norm(matrix))
-    assert unpacked(packed(matrix), 3) == pytest.approx(matrix)
+    assert np.linalg.norm(pack(matrix)) == pytest.approx(np.linalg.norm(matrix))
+    assert unpack(pack(matrix), 3) == pytest.approx(matrix)
 
 
 def test_refusals_say_what_to_do() -> None:
@@ -288,7 +290,7 @@ def test_no_question_beyond_the_plan() -> None:
     assert mechanism.question(0).kind == "second_moments"
     assert mechanism.question(4).kind == "gradients"
     for number in (5, -1):
-        with pytest.raises(InvalidParameter, match="the plan has 5 questions"):
+        with pytest.raises(InvalidParameter, match="there are 5 questions"):
             mechanism.question(number)
 
 
@@ -302,7 +304,7 @@ def test_the_worst_noise_in_the_second_moments_does_no_harm() -> None:
 
     def ask(question: Question) -> NoisySum:
         answer = exact.ask(question)
-        hidden = packed(-bound * np.eye(4)) if question.kind == "second_moments" else 0.0
+        hidden = pack(-bound * np.eye(4)) if question.kind == "second_moments" else 0.0
         return NoisySum(answer.vector + hidden, answer.total, answer.parties)
 
     best = pooled_minimiser(task, rows, signs)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.arrays import Array
-from privlearn.erm import HuberHinge, Logistic, SmoothedHinge
 from privlearn.mechanisms import LocalAggregation, SummedMechanism
 from privlearn.mechanisms.summed.summed import Question
 from privlearn.relation import RELATIONS
+from privlearn.solvers import HuberHinge, Logistic, SmoothedHinge
 from tests.support.party_cases import aggregation, descent, exact_sum, parties_of, psgd, task_of
 
 SIZES = [1, 4, 7]
@@ -64,7 +64,7 @@ def test_sums_of_gradients_and_of_second_moments(
     other = after(neighbours, other)
     gradients = moved(mechanism, asked(mechanism, "gradients", np.array(point)), data, place, other)
     moments = moved(mechanism, asked(mechanism, "second_moments"), data, place, other)
-    assert gradients <= mechanism.rounded_sensitivity
+    assert gradients <= mechanism.sum_sensitivity
     assert moments <= mechanism.constants()["second_moment_sensitivity"]
     assert psgd(task).round_epsilon >= gradients / psgd(task).round_scale
 

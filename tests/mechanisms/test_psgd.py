@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privlearn.accounting.conversions import composed_pure_delta, composed_pure_epsilon
-from privlearn.erm import Hinge, Logistic
+from privlearn.accounting.conversions import pure_composition_delta, pure_composition_epsilon
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import PrivateSGD
 from privlearn.mechanisms.summed.summed import NoisySum, Question
-from privlearn.multiparty.run.training import TrustedSum
+from privlearn.parties.run.simulation import TrustedSum
 from privlearn.randomness import SeededRandomness
+from privlearn.solvers import Hinge, Logistic
 from tests.support.oracles import Sums
 from tests.support.party_cases import (
     DELTA,
@@ -43,17 +43,17 @@ def brute_force_delta(round_epsilon: float, times: int, epsilon: float) -> float
 @pytest.mark.parametrize("times", [1, 2, 7])
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.1])
 def test_composition_is_that_of_randomised_response(times: int, epsilon: float) -> None:
-    assert composed_pure_delta(0.5, times, epsilon) == pytest.approx(
+    assert pure_composition_delta(0.5, times, epsilon) == pytest.approx(
         brute_force_delta(0.5, times, epsilon), abs=1e-15
     )
 
 
 def test_composed_epsilon_inverts_composed_delta() -> None:
     for times in (1, 10, 1000):
-        epsilon = composed_pure_epsilon(0.1, times, 1e-3)
-        assert composed_pure_delta(0.1, times, epsilon) == pytest.approx(1e-3, rel=1e-6)
+        epsilon = pure_composition_epsilon(0.1, times, 1e-3)
+        assert pure_composition_delta(0.1, times, epsilon) == pytest.approx(1e-3, rel=1e-6)
         assert epsilon <= times * 0.1
-    assert composed_pure_epsilon(0.1, 2, 0.5) == 0.0
+    assert pure_composition_epsilon(0.1, 2, 0.5) == 0.0
 
 
 def test_the_two_guarantees_are_told_apart() -> None:
@@ -79,7 +79,7 @@ def test_noise_drawn_once_is_that_of_the_appendix() -> None:
     """P(U <= (sigma^2 e - 2)^2 / (4 sigma^2)) = 1 - delta, e what 2 log(1 + c / (N Lambda)) leaves of epsilon."""
     mechanism = psgd(task_of(dimension=10, loss=Logistic()))
     rest = EPSILON - 2.0 * math.log1p(0.25 / (1000 * 0.05))
-    sigma = mechanism.kept_scale
+    sigma = mechanism.run_noise_scale
     assert stats.chi2.sf((sigma**2 * rest - 2.0) ** 2 / (4.0 * sigma**2), 10) == pytest.approx(
         DELTA, rel=1e-9
     )
@@ -122,7 +122,7 @@ def test_every_party_draws_anew_and_once(factor: float) -> None:
     first, second = np.array(answers).transpose(1, 0, 2)
     # a norm-Gamma vector in 3 dimensions has E|b|^2 = 3 * 4 scale^2; three parties draw one each
     anew = 2.0 * 3 * 4.0 * (factor * mechanism.round_scale) ** 2
-    once = (factor * mechanism.kept_scale) ** 2
+    once = (factor * mechanism.run_noise_scale) ** 2
     assert (np.mean((first - second) ** 2) == pytest.approx(anew, rel=0.3)) == (factor == 1.0)
     assert (np.mean(first * second) == pytest.approx(once, rel=0.3)) == (factor == 1.0)
 
@@ -130,8 +130,32 @@ def test_every_party_draws_anew_and_once(factor: float) -> None:
 def test_refusals_say_why() -> None:
     assert "smooth" in str(PrivateSGD.explain_refusal(task_of(loss=Hinge()), "norm_gamma"))
     assert "two classes" in str(PrivateSGD.explain_refusal(task_of(problems=3), "norm_gamma"))
-    with pytest.raises(ValueError, match="finite epsilon and delta"):
-        PrivateSGD.calibrate(task_of(), Guarantee(1.0), "norm_gamma", "ra12", parties=3, shares=3)
+    wrong = (("ra12", Guarantee(1.0)), ("split", Guarantee(1.0, 1e-4)), ("split", Guarantee(math.inf)))
+    for calibration, guarantee in wrong:
+        with pytest.raises(ValueError, match="finite epsilon"):
+            PrivateSGD.calibrate(task_of(), guarantee, "norm_gamma", calibration, parties=3, shares=3)
+
+
+@pytest.mark.parametrize("rounds", [None, 1, 500])
+def test_without_delta_all_rounds_together_cost_epsilon(rounds: int | None) -> None:
+    """RA12 section 3.2: the epsilons of the rounds add up to epsilon, each by its own noise."""
+    members = {"parties": 3, "shares": 2}
+    mechanism = PrivateSGD.calibrate(
+        task_of(), Guarantee(EPSILON), "norm_gamma", "split", rounds=rounds, **members
+    )
+    spent = mechanism.rounds * mechanism.sum_sensitivity / mechanism.round_scale
+    assert EPSILON * (1.0 - 1e-6) < spent <= EPSILON
+    assert mechanism.spends() == Guarantee(spent)
+    assert mechanism.epsilon_after(mechanism.rounds) == pytest.approx(spent)
+    assert [noise.distribution for noise in mechanism.question(0).noise] == ["norm_gamma"]
+    assert "kept_scale" not in mechanism.constants()
+    assert "noise scale" not in mechanism.covers
+    assert "whatever the coordinator and all other parties do" in mechanism.covers
+
+
+def test_composition_without_delta_is_the_sum_of_all_rounds() -> None:
+    """The probability that all of 2,000 answers speak for one data set is no floating-point number above 0."""
+    assert pure_composition_epsilon(0.1, 2_000, 0.0) == 200.0
 
 
 def test_what_is_spent_so_far_grows_to_the_transcripts_guarantee() -> None:

@@ -23,7 +23,7 @@ from privlearn.mechanisms.statistics.quantile import (
     centre_losses,
     choose_centre,
     choose_reach,
-    choose_spread,
+    choose_scale,
     reach_losses,
 )
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -105,7 +105,7 @@ def reach(beyond: int, spread: float = 0.0) -> Choose:
 
 CHOICES: dict[str, Choose] = {
     "centre": choose_centre,
-    "spread": choose_spread,
+    "spread": choose_scale,
     "none beyond": reach(0),
     "one beyond": reach(1, spread=30.0),
     "three beyond": reach(3),
@@ -123,12 +123,11 @@ def law(monkeypatch: pytest.MonkeyPatch) -> Law:
     seen: list[Array] = []
     grids = {kind: tuple(column[::31] for column in candidates(kind)) for kind in (False, True)}
     monkeypatch.setattr(quantile, "candidates", lambda distances=False: grids[distances])
-    monkeypatch.setattr(quantile, "choose_row", lambda scores, _: seen.append(scores) or 0)
+    monkeypatch.setattr(quantile, "choose_row", lambda weights, _: seen.append(weights) or 0)
 
     def probabilities(choose: Choose, table: list[float], epsilon: float, rows: int = 1) -> Array:
         choose(Cells(np.array(table)), epsilon, rows, SeededRandomness(0))
-        weights = np.exp(np.maximum(seen[-1] - seen[-1].max(), -700.0))  # as the sampler cuts them
-        return np.asarray(weights / weights.sum())
+        return np.asarray(seen[-1] / seen[-1].sum())
 
     return probabilities
 
@@ -260,7 +259,7 @@ def test_no_spread_overflows(spread: float) -> None:
 def test_large_losses_lose_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after 10^15 rows: what decides is the difference of losses, of which rounding must not take anything."""
     seen: list[Array] = []
-    monkeypatch.setattr(quantile, "choose_row", lambda scores, _: seen.append(scores) or 0)
+    monkeypatch.setattr(quantile, "choose_row", lambda weights, _: seen.append(weights) or 0)
     for losses in (np.array([0, 1, 2, 3, 700]), 10**15 + np.array([0, 1, 2, 3, 700])):
         quantile._choose(FEW, np.log(WEIGHTS), losses, 1, 0.1, 1, SeededRandomness(0))
     assert np.array_equal(seen[0], seen[1])
@@ -294,6 +293,6 @@ def test_bounds_of_six_columns_for_a_tenth_on_36000_rows(
     for seed in range(3):
         randomness = SeededRandomness(seed)
         centre = plan.centre(values, randomness)
-        spread = plan.spread(values, centre, randomness)
+        spread = plan.scale(values, centre, randomness)
         assert lower[0] <= plan.bound(values, "lower", centre, spread, randomness) <= lower[1]
         assert upper[0] <= plan.bound(values, "upper", centre, spread, randomness) <= upper[1]

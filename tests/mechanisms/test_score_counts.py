@@ -17,17 +17,17 @@ from scipy.special import expit
 
 from privlearn import Guarantee
 from privlearn.arrays import Array
-from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.erm import HuberHinge, Logistic
+from privlearn.data.encoding.arrays import ArrayEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.goal import ClassGoal, TrainingRows
+from privlearn.estimators.calibration import calibrate_mechanism
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.plan import plan_mechanism
+from privlearn.estimators.training_rows import ClassTargets, TrainingRows
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics.score_counts import BINS, EDGES, ScoreCounts
 from privlearn.mechanisms.statistics.score_odds import log_odds_at, log_odds_from_counts
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
+from privlearn.solvers import HuberHinge, Logistic
 from tests.support.combinations import hockey_stick
 
 ALARM = 1e-6
@@ -39,11 +39,14 @@ def task_of(neighbours: str = "zero_out", **facts: Any) -> Task:
 
 
 def oracle_of(
-    rows: Array, labels: NDArray[np.int64], ignored: NDArray[np.bool_] | None = None
+    rows: Array,
+    labels: NDArray[np.int64],
+    ignored: NDArray[np.bool_] | None = None,
+    weights: Array | None = None,
 ) -> MemoryOracle:
     encoder = ArrayEncoder(1.0, rows.shape[1], fit_intercept=False)
-    goal = ClassGoal(labels, np.array([0, 1]), ignored)
-    return MemoryOracle(TrainingRows(encoder.encode(rows), encoder, goal, len(rows)), task_of())
+    targets = ClassTargets(labels, np.array([0, 1]), ignored)
+    return MemoryOracle(TrainingRows(encoder.encode(rows), encoder, targets, len(rows), weights), task_of())
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
@@ -59,6 +62,13 @@ def test_one_person_moves_the_counts_by_no_more_than_is_declared(seed: int, repl
     two = oracle_of(others[0][start:], others[1][start:]).score_counts(coefficients, EDGES)
     declared = ScoreCounts(1.0).ratio(RELATIONS["replace_one" if replaced else "zero_out"])
     assert np.linalg.norm(one - two) == pytest.approx(declared)  # the labels differ, so the bound is reached
+
+
+def test_the_averaged_rows_of_a_person_count_one_together() -> None:
+    rows, labels = np.linspace(-1.0, 1.0, 9)[:, np.newaxis], np.zeros(9, np.int64)
+    found = oracle_of(rows, labels, weights=np.full(9, 1.0 / 9.0)).score_counts(np.array([[3.0]]), EDGES)
+    assert np.count_nonzero(found) > 5  # spread over many cells, none of them rounded up
+    assert 1.0 - 9 * 2.0**-20 <= found.sum() <= 1.0
 
 
 def test_a_record_is_counted_once_where_its_score_lies() -> None:
@@ -93,16 +103,16 @@ def test_bits_of_a_score_depend_on_its_row_alone() -> None:
 class Told:
     """An oracle that answers what it is told to. Implements `CountsScores`."""
 
-    counts: NDArray[np.int64]
+    counts: Array
 
-    def score_counts(self, coefficients: Array, edges: Array) -> NDArray[np.int64]:
+    def score_counts(self, coefficients: Array, edges: Array) -> Array:
         return self.counts
 
 
 def test_noise_in_the_counts_is_as_declared() -> None:
     """Fails if it is halved or doubled."""
     randomness = SeededRandomness(np.random.default_rng(1))
-    told = Told(np.arange(2 * BINS).reshape(2, BINS))
+    told = Told(np.arange(2.0 * BINS).reshape(2, BINS))
     bought = ScoreCounts(7.0)
     runs = [bought.run(told, np.zeros((1, 1)), randomness) - told.counts for _ in range(100)]
     assert stats.kstest(np.ravel(runs) / 7.0, "norm").pvalue > ALARM
@@ -175,10 +185,10 @@ def test_it_costs_a_fortieth_of_the_noise(neighbours: str) -> None:
     task = task_of(neighbours, total=30_000, dimension=100, tolerance=0.0)
     promise = Guarantee(0.5, 1e-5, neighbours)
     plain, scored = (
-        plan_mechanism(task, promise, **options, regularization=1e-4, scored=scored)
+        calibrate_mechanism(task, promise, **options, regularization=1e-4, scored=scored)
         for scored in (False, True)
     )
-    assert scored.task.beside_ratio**2 == pytest.approx(0.05 * plain.ratio**2)
+    assert scored.task.other_ratio**2 == pytest.approx(0.05 * plain.ratio**2)
     assert 1.01 < scored.noise_scale / plain.noise_scale < 1.05
 
 

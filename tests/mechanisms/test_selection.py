@@ -15,10 +15,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn.arrays import Array
-from privlearn.audit.samplers import HeightLaw
+from privlearn.audit.samplers import HeightDistribution
 from privlearn.mechanisms import noise
 from privlearn.mechanisms.noise import FIRST_BITS
-from privlearn.mechanisms.search.selection import POINT_GRID_BITS, choose_in_ball, choose_row, propose_in_ball
+from privlearn.mechanisms.search.selection import (
+    POINT_GRID_BITS,
+    choose_in_ball,
+    choose_row,
+    exponential_weights,
+    propose_in_ball,
+)
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
 ALARM = 1e-7  # chi-square tails are heavier where few draws are expected: in truth 1e-6
@@ -26,7 +32,7 @@ DIMENSIONS = (1, 2, 5, 50)
 DRAWS = 2000
 
 
-def p_value(heights: Array, law: HeightLaw) -> float:
+def p_value(heights: Array, law: HeightDistribution) -> float:
     cdf: Any = law.cdf  # of arrays; scipy's types know only functions of one number
     return float(stats.kstest(heights, cdf).pvalue)
 
@@ -43,14 +49,14 @@ def test_the_slices_of_the_ball_are_what_the_law_says() -> None:
     """The exponent (d-1)/2, against points of the ball found by throwing away those of the cube outside it."""
     cube = np.random.default_rng(0).uniform(-1.0, 1.0, size=(40_000, 5))
     ball = cube[np.linalg.norm(cube, axis=1) <= 1.0]
-    assert p_value(np.abs(ball[:, 0]), HeightLaw(5, 0.0)) > ALARM
+    assert p_value(np.abs(ball[:, 0]), HeightDistribution(5, 0.0)) > ALARM
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 @pytest.mark.parametrize("concentration", [0.0, 6.0, 40.0, 3000.0])
 def test_height_follows_the_numerically_integrated_law(dimension: int, concentration: float) -> None:
     # where all mass is near 1, integrate there
-    law = HeightLaw(
+    law = HeightDistribution(
         dimension, concentration, 1.0 - np.geomspace(1.0, 1e-7, 401) if concentration > 1000.0 else None
     )
     _, along = heights(dimension, concentration, DRAWS, SeededRandomness(dimension))
@@ -129,7 +135,7 @@ def test_points_below_the_middle_and_unclear_ones() -> None:
 def test_bits_read_in_small_pieces_follow_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "FIRST_BITS", 3)
     _, along = heights(2, 6.0, DRAWS, SeededRandomness(9))
-    assert p_value(np.abs(along), HeightLaw(2, 6.0)) > ALARM
+    assert p_value(np.abs(along), HeightDistribution(2, 6.0)) > ALARM
 
 
 @pytest.mark.parametrize("wrong", [0.5, 2.0])
@@ -138,12 +144,12 @@ def test_these_tests_notice_a_wrong_rate(wrong: float) -> None:
         _, along = heights(
             dimension, 12.0 * wrong, DRAWS // 4, SeededRandomness(dimension)
         )  # fewer are enough
-        assert p_value(np.abs(along), HeightLaw(dimension, 12.0)) < ALARM
+        assert p_value(np.abs(along), HeightDistribution(dimension, 12.0)) < ALARM
 
 
 def test_secure_bits_follow_the_same_law() -> None:
     _, along = heights(5, 6.0, 600, SecureRandomness())
-    assert p_value(np.abs(along), HeightLaw(5, 6.0)) > ALARM
+    assert p_value(np.abs(along), HeightDistribution(5, 6.0)) > ALARM
 
 
 @given(st.integers(1, 8), st.floats(0.0, 1e9), st.integers(0, 1000))
@@ -166,14 +172,17 @@ sources = pytest.mark.parametrize(
 )
 def test_rows_are_chosen_by_their_weights(source: Callable[[], Randomness], scores: list[float]) -> None:
     randomness, values = source(), np.array(scores)
-    drawn = np.bincount([choose_row(values, randomness) for _ in range(3000)], minlength=len(scores))
+    weights = exponential_weights(values, 1.0)
+    drawn = np.bincount([choose_row(weights, randomness) for _ in range(3000)], minlength=len(scores))
     expected = np.exp(values - np.max(values))
     assert len(scores) == 1 or stats.chisquare(drawn, 3000 * expected / expected.sum()).pvalue > ALARM
 
 
 def test_row_counts_notice_a_doubled_score() -> None:
     values, randomness = np.array([1.0, 0.0, -1.0, 0.5]), SeededRandomness(3)
-    drawn = np.bincount([choose_row(2.0 * values, randomness) for _ in range(3000)], minlength=4)
+    drawn = np.bincount(
+        [choose_row(exponential_weights(values, 2.0), randomness) for _ in range(3000)], minlength=4
+    )
     expected = np.exp(values)
     assert stats.chisquare(drawn, 3000 * expected / expected.sum()).pvalue < ALARM
 
@@ -201,12 +210,11 @@ class Counting:
 
 def test_the_choice_is_exact_not_only_nearly_so() -> None:
     """Dyadic weights 1, 1/2, 1/2, 1/4, 1/4 have mantissa 1/2: the accepting bit is the mantissa's first."""
-    scores = np.log([1.0, 0.5, 0.5, 0.25, 0.25])
-    assert np.array_equal(np.frexp(np.exp(scores))[0], [0.5] * 5)
+    weights = np.array([1.0, 0.5, 0.5, 0.25, 0.25])
     counts = np.zeros(5)
     for prefix in range(2**6):  # 4 bits choose the level, one the row, one accepts
         try:
-            counts[choose_row(scores, Counting(f"{prefix:06b}" + "0" * 52))] += 1
+            counts[choose_row(weights, Counting(f"{prefix:06b}" + "0" * 52))] += 1
         except EOFError:
             continue
     assert counts[0] > 0
@@ -214,5 +222,5 @@ def test_the_choice_is_exact_not_only_nearly_so() -> None:
 
 
 def test_hopeless_rows_keep_a_weight_and_huge_scores_do_not_overflow() -> None:
-    assert choose_row(np.array([-1e300, 0.0, -1e300]), SeededRandomness(0)) == 1
-    assert choose_row(np.array([1e300, 0.0]), SecureRandomness()) == 0
+    assert choose_row(exponential_weights(np.array([-1e300, 0.0, -1e300]), 1.0), SeededRandomness(0)) == 1
+    assert choose_row(exponential_weights(np.array([1e300, 0.0]), 1.0), SecureRandomness()) == 0

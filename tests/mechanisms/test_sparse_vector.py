@@ -172,7 +172,7 @@ class TwoUpdates:
 
 def small_pinp(epsilon: float, delta: float) -> TightPINP:
     """As calibrated for two updates, with a threshold of the order of the noise, so that both outcomes happen."""
-    facts = written_learner(total=100, regularization=0.1).facts("replace_one")
+    facts = written_learner(total=100, regularization=0.1).kernel_task("replace_one")
     found = TightPINP.calibrate(facts, Guarantee(epsilon, delta))
     rho = found.updates * found.test_epsilon**2
     test_epsilon = math.sqrt(rho / 2)
@@ -203,7 +203,7 @@ def test_tight_pinp_keeps_its_promise_exactly(epsilon: float, delta: float) -> N
 def test_tight_calibration_spends_what_was_promised(epsilon: float) -> None:
     guarantee = Guarantee(epsilon, 1e-6)
     mechanism = TightPINP.calibrate(
-        written_learner(total=10**6, regularization=0.1).facts("replace_one"), guarantee
+        written_learner(total=10**6, regularization=0.1).kernel_task("replace_one"), guarantee
     )
     assert mechanism.spends() <= guarantee
     assert mechanism.spends().delta == pytest.approx(1e-6, rel=1e-4)
@@ -220,15 +220,16 @@ def test_tight_calibration_spends_what_was_promised(epsilon: float) -> None:
 def test_paper_mode_has_the_papers_constants() -> None:
     """THEORY.md 3.4: the smaller eps0, B from the potential argument, sigma = (4 / eps0) log(2 T / beta)."""
     n, lam, epsilon, delta = 10**9, 0.1, 1.0, 1e-6
-    facts = KernelTask(written_learner(total=n, regularization=lam).facts("replace_one").task, 0.0)
+    facts = KernelTask(written_learner(total=n, regularization=lam).kernel_task("replace_one").task, 0.0)
     mechanism = PaperPINP.calibrate(facts, Guarantee(epsilon, delta))
     radius = facts.norm_bound
     logs = math.log(4 / delta) * math.log(2 * QUERIES / FAILURE)
-    assert mechanism.updates == int(radius * n * epsilon * lam / (200 * math.sqrt(5) * logs)) > 1
+    # the rounding of values is inside S, and here it is not small compared with it
+    moved = 2 / (n * lam) + 2 * 10 * 2.0**-34
+    assert mechanism.updates == int(radius * epsilon / (200 * math.sqrt(5) * moved * logs)) > 1
     listing = n * epsilon * lam / (200 * math.sqrt(mechanism.updates) * math.log(4 / delta))
     theorem = epsilon / (200 * math.sqrt(mechanism.updates) * 2 / (n * lam) * math.log(4 / delta))
-    # the rounding of values is inside S, and here it is not small beside it
-    inside = (2 / (n * lam)) / (2 / (n * lam) + 2 * 10 * 2.0**-34)
+    inside = (2 / (n * lam)) / moved
     eps0 = min(listing, theorem) * inside
     assert mechanism.answer_scale == pytest.approx(1 / eps0, rel=1e-6)
     assert mechanism.threshold == pytest.approx(4 / eps0 * math.log(2 * QUERIES / FAILURE), rel=1e-6)
@@ -240,7 +241,7 @@ def test_paper_mode_has_the_papers_constants() -> None:
 
 
 def test_at_realistic_numbers_of_records_the_papers_threshold_is_vacuous() -> None:
-    facts = written_learner(total=36_222, regularization=1e-3).facts("replace_one")
+    facts = written_learner(total=36_222, regularization=1e-3).kernel_task("replace_one")
     mechanism = PaperPINP.calibrate(facts, Guarantee(1.0, 1e-5))
     assert mechanism.is_vacuous
     assert mechanism.threshold > 100 * facts.norm_bound
@@ -301,11 +302,11 @@ def test_after_exhaustion_the_private_function_is_not_read(
 def test_several_functions_are_refused() -> None:
     for mode in (TightPINP, PaperPINP):
         with pytest.raises(InvalidParameter, match="function_release"):
-            mode.calibrate(written_learner(functions=3).facts("replace_one"), PROMISE)
+            mode.calibrate(written_learner(functions=3).kernel_task("replace_one"), PROMISE)
 
 
 def test_promises_that_pinp_cannot_make_are_refused() -> None:
-    facts = written_learner().facts("replace_one")
+    facts = written_learner().kernel_task("replace_one")
     for guarantee in (Guarantee(PROMISE.epsilon), Guarantee(math.inf)):
         for mode in (TightPINP, PaperPINP):
             with pytest.raises(InvalidParameter):

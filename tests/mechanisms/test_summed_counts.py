@@ -18,7 +18,7 @@ from privlearn.mechanisms import MECHANISMS
 from privlearn.mechanisms.statistics.counts import count
 from privlearn.mechanisms.summed.summed import NoisySum
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
-from privlearn.multiparty import Cohort, NoiseShare
+from privlearn.parties import Cohort, NoiseShare
 
 CELLS, WEIGHTS = (4, 3, 5), (2.0, 1.0, 1.0)
 RELATED = ("replace_one", "zero_out", "add_remove")

@@ -12,9 +12,9 @@ from privlearn.mechanisms.statistics.tail_counts import (
     below_edge,
     bounds,
     cells_of_all_sizes,
+    cells_per_tail,
     edges,
     from_edge,
-    summed_cells,
 )
 
 
@@ -43,9 +43,9 @@ def test_edges_are_in_order_and_fill_the_cells() -> None:
 def test_a_tail_has_the_variance_that_is_said() -> None:
     generator = np.random.default_rng(2)
     drawn = np.array([from_edge([generator.standard_normal(size) for size in SIZES]) for _ in range(800)])
-    assert drawn.var(axis=0) == pytest.approx(summed_cells(), rel=0.3)
-    assert summed_cells().max() == 28
-    assert below_edge([np.ones(size) for size in SIZES])[::-1] == pytest.approx(summed_cells())
+    assert drawn.var(axis=0) == pytest.approx(cells_per_tail(), rel=0.3)
+    assert cells_per_tail().max() == 28
+    assert below_edge([np.ones(size) for size in SIZES])[::-1] == pytest.approx(cells_per_tail())
 
 
 def test_without_noise_bounds_hold_all_numbers() -> None:

@@ -15,18 +15,18 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from privlearn.arrays import Array
-from privlearn.erm import ClippedSquare, Hinge, Huber, Logistic, Multinomial, Problem, losses_of, minimise
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
-from privlearn.mechanisms.oracle import Solved
+from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.mechanisms.release.answers import (
     answer_sensitivity,
     check_probes,
     least_squares_in_ball,
 )
 from privlearn.randomness import SecureRandomness, SeededRandomness
+from privlearn.solvers import ClippedSquare, Hinge, Huber, Logistic, Multinomial, Problem, losses_of, minimise
 from tests.support.oracles import Solver
 
 LOSSES = losses_of("margin")
@@ -106,7 +106,7 @@ def test_renyi_divergence_covers_the_laplace_answers(order: float) -> None:
 def released_answers(mechanism: Tddl, w: Array, seed: int) -> Array:
     """With as many orthogonal probes as dimensions and a wide ball, least squares give the answers back."""
     assert mechanism.task.ball_radius > 50 * mechanism.noise_scale + np.max(np.abs(w))
-    return mechanism.run(Solved(w, np.eye(w.shape[1])), SeededRandomness(seed))
+    return mechanism.run(PrecomputedMinimisers(w, np.eye(w.shape[1])), SeededRandomness(seed))
 
 
 def test_answers_have_the_noise_they_pay_for() -> None:
@@ -236,13 +236,13 @@ def test_the_arithmetic_of_an_answer_is_paid_for() -> None:
 def test_no_promise_no_noise() -> None:
     w = np.array([[3.0, -1.0]])
     mechanism = plan(math.inf, 0.0)
-    assert np.array_equal(mechanism.run(Solved(w), SecureRandomness()), w)
+    assert np.array_equal(mechanism.run(PrecomputedMinimisers(w), SecureRandomness()), w)
     assert not mechanism.spends().is_private
 
 
 def test_it_can_be_rebuilt_from_its_constants() -> None:
     mechanism = plan()
-    chosen = {name: float(mechanism.constants()[name]) for name in Tddl.chosen_constants}
+    chosen = {name: float(mechanism.constants()[name]) for name in Tddl.calibrated_constants}
     kind: Any = MECHANISMS["tddl"]
     again = kind(mechanism.task, mechanism.guarantee, "laplace", "jt13", **chosen)
     assert again == mechanism
@@ -261,7 +261,7 @@ def test_it_can_be_rebuilt_from_its_constants() -> None:
 )
 def test_wrong_probes_are_refused(probes: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        plan().run(Solved(np.zeros((1, 2)), probes), SecureRandomness())
+        plan().run(PrecomputedMinimisers(np.zeros((1, 2)), probes), SecureRandomness())
 
 
 def test_probes_a_rounding_too_long_are_shortened() -> None:

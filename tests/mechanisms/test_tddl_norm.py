@@ -10,13 +10,13 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from scipy import stats
 
-from privlearn.erm import Logistic
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import NormBoundedLearner, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
-from privlearn.mechanisms.oracle import Solved
+from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.mechanisms.release.tddl_norm import FAILURE
 from privlearn.randomness import SeededRandomness
+from privlearn.solvers import Logistic
 
 ALARM = 1e-6
 
@@ -58,7 +58,7 @@ def test_a_person_moves_the_norm_no_further_than_an_answer() -> None:
         one = rng.normal(size=3)
         step = rng.normal(size=3)
         other = one + step * mechanism.task.minimiser_sensitivity / np.linalg.norm(step)
-        asked = [mechanism.asks(w, np.eye(3)) for w in (one, other)]
+        asked = [mechanism.exact_answers(w, np.eye(3)) for w in (one, other)]
         assert np.max(np.abs(asked[0] - asked[1])) <= mechanism.sensitivity
 
 
@@ -74,7 +74,7 @@ def test_the_norm_has_the_noise_it_pays_for_and_the_ball_holds_the_minimiser_as_
             return super().radius(noisy_norm)
 
     recorded = Recording(**vars(mechanism))
-    released = recorded.run(Solved(w, np.array([[1.0, 0.0, 0.0]])), SeededRandomness(1))
+    released = recorded.run(PrecomputedMinimisers(w, np.array([[1.0, 0.0, 0.0]])), SeededRandomness(1))
     noise = (np.array(seen) - 3.0) / mechanism.noise_scale
     assert stats.kstest(noise, "laplace").pvalue > ALARM
     radii = np.array([mechanism.radius(norm) for norm in seen])
@@ -100,7 +100,7 @@ def test_where_the_public_ball_is_far_too_large_the_bought_one_is_nearer_to_the_
     misses = {}
     for kind in (Tddl, NormBoundedLearner):
         mechanism = plan(kind, 1.0, 60, dimension=30, total=50_000, regularization=0.001)
-        runs = [mechanism.run(Solved(w, points), SeededRandomness(seed)) for seed in range(30)]
+        runs = [mechanism.run(PrecomputedMinimisers(w, points), SeededRandomness(seed)) for seed in range(30)]
         misses[kind] = np.mean([np.linalg.norm(run - w) for run in runs])
     assert misses[NormBoundedLearner] < 0.6 * misses[Tddl]
 
@@ -108,4 +108,6 @@ def test_where_the_public_ball_is_far_too_large_the_bought_one_is_nearer_to_the_
 def test_without_a_promise_it_is_the_minimiser() -> None:
     task = plan().task
     plain = NormBoundedLearner.calibrate(task, Guarantee(math.inf), "laplace", "jt13", points=2)
-    assert np.array_equal(plain.run(Solved(np.ones((1, 3))), SeededRandomness(0)), np.ones((1, 3)))
+    assert np.array_equal(
+        plain.run(PrecomputedMinimisers(np.ones((1, 3))), SeededRandomness(0)), np.ones((1, 3))
+    )

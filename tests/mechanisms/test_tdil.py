@@ -16,13 +16,13 @@ from scipy.integrate import quad
 from scipy.special import log_softmax, ndtr
 
 from privlearn.arrays import Array
-from privlearn.erm import Logistic, Multinomial
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS, Task
 from privlearn.mechanisms import TestDataIndependentLearner as Tdil
-from privlearn.mechanisms.oracle import Solved
+from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.randomness import SecureRandomness, SeededRandomness
+from privlearn.solvers import Logistic, Multinomial
 
 ALARM = 1e-6
 NET = np.array([[0.999, 0.04], [-0.999, 0.04], [0.0, 0.001]])
@@ -247,7 +247,7 @@ def test_every_problem_and_every_round_counts() -> None:
 
 def test_each_problem_has_its_own_noise() -> None:
     w = np.array([[3.0, -1.0]] * 3)
-    models = plan(problems=3).run(Solved(w, NET), SecureRandomness())
+    models = plan(problems=3).run(PrecomputedMinimisers(w, NET), SecureRandomness())
     assert len(np.unique(models, axis=0)) == 3
 
 
@@ -255,13 +255,13 @@ def test_each_problem_has_its_own_noise() -> None:
 def test_much_budget_finds_the_minimiser(probes: Any) -> None:
     w = np.array([[1.0, -2.0, 0.5], [0.0, 0.3, 0.1]])
     mechanism = plan(1e4, 0.1, 20, dimension=3, problems=2)
-    assert mechanism.run(Solved(w, probes), SeededRandomness(0)) == pytest.approx(w, abs=0.02)
+    assert mechanism.run(PrecomputedMinimisers(w, probes), SeededRandomness(0)) == pytest.approx(w, abs=0.02)
 
 
 def test_no_promise_no_noise() -> None:
     w = np.array([[3.0, -1.0]])
     mechanism = plan(math.inf, 0.0, None)
-    assert np.array_equal(mechanism.run(Solved(w), SecureRandomness()), w)
+    assert np.array_equal(mechanism.run(PrecomputedMinimisers(w), SecureRandomness()), w)
     assert not mechanism.spends().is_private
 
 
@@ -285,7 +285,7 @@ def test_rounds_follow_public_numbers() -> None:
 
 def test_it_can_be_rebuilt_from_its_constants() -> None:
     mechanism = plan()
-    chosen = {name: float(mechanism.constants()[name]) for name in Tdil.chosen_constants}
+    chosen = {name: float(mechanism.constants()[name]) for name in Tdil.calibrated_constants}
     again = MECHANISMS["tdil"](mechanism.task, mechanism.guarantee, "gaussian", "tight", **chosen)  # type: ignore[call-arg]
     assert again == mechanism
     assert again.constants() == mechanism.constants()
@@ -299,6 +299,6 @@ def test_refusals() -> None:
     with pytest.raises(InvalidParameter, match="calibration"):
         Tdil.calibrate(plan().task, Guarantee(1.0, 1e-5), "gaussian", "jt13")
     with pytest.raises(DataError, match="norm"):
-        plan().run(Solved(np.zeros((1, 2)), np.array([[1.0, 0.1]])), SeededRandomness(0))
+        plan().run(PrecomputedMinimisers(np.zeros((1, 2)), np.array([[1.0, 0.1]])), SeededRandomness(0))
     assert "multinomial" in str(Tdil.explain_refusal(plan(loss=Multinomial()).task, "gaussian"))
     assert Tdil.explain_refusal(plan().task, "gaussian") is None

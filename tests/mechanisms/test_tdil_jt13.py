@@ -13,13 +13,13 @@ from scipy.special import log_softmax, logsumexp
 
 from privlearn.accounting import zcdp_budget
 from privlearn.arrays import Array
-from privlearn.erm import Logistic
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import PaperTDIL, Task
-from privlearn.mechanisms.oracle import Solved
+from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.mechanisms.release.tdil_jt13 import FAILURE
 from privlearn.randomness import SecureRandomness, SeededRandomness
+from privlearn.solvers import Logistic
 
 ALARM = 1e-6
 NET = np.array([[0.999, 0.04], [-0.999, 0.04], [0.0, 0.001]])
@@ -55,14 +55,14 @@ def test_the_paper_s_constants_by_hand() -> None:
 def test_line_5_as_printed_overspends_and_ours_does_not() -> None:
     """x / (2 S) where x / 2 is meant: the printed choices alone cost many times the promise."""
     mechanism = plan()
-    assert mechanism.printed_choice_epsilon == pytest.approx(
+    assert mechanism.listing_choice_epsilon == pytest.approx(
         mechanism.selection_epsilon / mechanism.sensitivity, rel=1e-4
     )
-    assert not mechanism.printed_is_proved
+    assert not mechanism.listing_is_proved
     assert plan(
         regularization=0.001
-    ).printed_is_proved  # N Lambda = 36: the paper's constants are that cautious
-    printed = mechanism.rounds * mechanism.printed_choice_epsilon**2 / 8
+    ).listing_is_proved  # N Lambda = 36: the paper's constants are that cautious
+    printed = mechanism.rounds * mechanism.listing_choice_epsilon**2 / 8
     assert printed > 9 * zcdp_budget(1.0, 1e-3)
     assert mechanism.zcdp < zcdp_budget(1.0, 1e-3) / 5
 
@@ -135,7 +135,7 @@ def test_the_run_has_that_law() -> None:
     still = float(np.exp(logsumexp([chance for chance, guess in law if not np.any(guess)])))
     assert 0.1 < still < 0.9
     randomness = SeededRandomness(0)
-    runs = [mechanism.run(Solved(w[np.newaxis], NET), randomness)[0] for _ in range(3000)]
+    runs = [mechanism.run(PrecomputedMinimisers(w[np.newaxis], NET), randomness)[0] for _ in range(3000)]
     found = sum(not np.any(run) for run in runs)
     assert stats.binomtest(found, 3000, still).pvalue > ALARM
 
@@ -146,7 +146,7 @@ def test_at_realistic_sizes_it_is_vacuous_and_the_model_is_zero() -> None:
     assert mechanism.constants()["vacuous"]
     longest = np.zeros((1, 5))
     longest[0, 0] = mechanism.task.ball_radius
-    assert not np.any(mechanism.run(Solved(longest), SecureRandomness()))
+    assert not np.any(mechanism.run(PrecomputedMinimisers(longest), SecureRandomness()))
 
 
 def test_with_very_many_records_it_finds_the_minimiser() -> None:
@@ -154,7 +154,7 @@ def test_with_very_many_records_it_finds_the_minimiser() -> None:
     assert not mechanism.is_vacuous
     w = np.array([[2.0, -1.0]])
     axes = np.vstack([np.eye(2), [[0.7, 0.7], [0.7, -0.7]]])
-    found = mechanism.run(Solved(w, axes), SeededRandomness(0))
+    found = mechanism.run(PrecomputedMinimisers(w, axes), SeededRandomness(0))
     assert np.linalg.norm(found - w) < 2 * mechanism.threshold < 0.2
 
 
@@ -163,4 +163,6 @@ def test_refusals_and_no_promise() -> None:
         plan(delta=0.0)
     task = plan().task
     plain = PaperTDIL.calibrate(task, Guarantee(math.inf), "laplace", "jt13")
-    assert np.array_equal(plain.run(Solved(np.ones((1, 2))), SecureRandomness()), np.ones((1, 2)))
+    assert np.array_equal(
+        plain.run(PrecomputedMinimisers(np.ones((1, 2))), SecureRandomness()), np.ones((1, 2))
+    )

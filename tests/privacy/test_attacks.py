@@ -12,9 +12,9 @@ import pytest
 
 from privlearn import Guarantee, PrivateLogisticRegression, PrivateSVC, Schema, plan
 from privlearn.data import read_table, write_table
-from privlearn.data.encode.column_cells import owners
-from privlearn.errors import PrivlearnError, SchemaError, shown
-from privlearn.estimators import KernelLearner, kernel_choice, kernel_learner
+from privlearn.data.encoding.column_cells import owners
+from privlearn.errors import PrivlearnError, SchemaError, preview
+from privlearn.estimators import KernelLearner, kernel_features, kernel_learner
 
 PERSONS: dict[str, Any] = {
     "name": "visits",
@@ -32,7 +32,7 @@ def visits(rows: list[int]) -> pd.DataFrame:
 
 
 def test_a_person_with_more_rows_changes_nobodys_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_choice, "_LARGE", 2 * 60)
+    monkeypatch.setattr(kernel_features, "_LARGE", 2 * 60)
     schema, points = Schema.from_dict(PERSONS), pd.DataFrame({"x": [0.2, 0.8]})
     lifted = [
         PrivateSVC(epsilon=1.0, delta=1e-9, schema=schema, kernel="rbf", public_points=points)
@@ -57,11 +57,11 @@ def test_a_warm_start_that_fails_fails_nothing() -> None:
 def test_how_many_rows_persons_have_does_not_refuse_a_session(
     monkeypatch: pytest.MonkeyPatch, last: int
 ) -> None:
-    monkeypatch.setattr(kernel_learner, "LARGEST", 20)
+    monkeypatch.setattr(kernel_learner, "MAX_EXACT_ROWS", 20)
     learner = KernelLearner(schema=Schema.from_dict(PERSONS), guarantee=Guarantee(1.0, 1e-6))
-    read = learner.read(visits([1] * 5 + [4] * 4 + [last]))
-    assert read.facts("replace_one").task.total == 10
-    assert len(read._features) == 5 + 2 * 4 + min(last, 2)
+    machine = learner.read(visits([1] * 5 + [4] * 4 + [last])).freeze()
+    assert machine.kernel_task("replace_one").task.total == 10
+    assert machine.rows.features.shape[0] == 5 + 2 * 4 + min(last, 2)
 
 
 def test_an_empty_line_of_a_single_column_is_a_record(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_column_given_as_a_parameter_is_not_printed(name: str) -> None:
     with pytest.raises((PrivlearnError, TypeError, ValueError)) as refused:
         PrivateSVC(**settings | {"kernel": "rbf", name: secret}).fit(np.eye(2), [0, 1])
     assert "417" not in str(refused.value)
-    assert "417" not in shown(secret)
+    assert "417" not in preview(secret)
 
 
 def test_a_table_given_as_a_number_of_rows_is_not_printed() -> None:

@@ -13,12 +13,12 @@ from scipy.optimize import brentq
 
 from privlearn import PrivateLogisticRegression
 from privlearn.arrays import Array
-from privlearn.erm import HuberHinge, Logistic, Multinomial
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
-from privlearn.mechanisms.oracle import Solved
+from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
-from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick, largest_ratio
+from privlearn.solvers import HuberHinge, Logistic, Multinomial
+from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick, max_ratio
 from tests.support.oracles import Solver
 
 EPSILON, DELTA = 1.3, 1e-4
@@ -38,7 +38,7 @@ def expected_scale(plan: Plan, task: Task) -> float:
         pure = {"norm_gamma": problems * distance, "laplace": problems * math.sqrt(d) * distance}
         if plan.noise in pure:
             return pure[plan.noise] / EPSILON
-        return math.sqrt(problems) * distance / largest_ratio(EPSILON, DELTA)
+        return math.sqrt(problems) * distance / max_ratio(EPSILON, DELTA)
     curvature = task.loss.smoothness * task.weight_bound / kappa
     rank = max(task.classes - 1, 1)
     if task.classes:
@@ -52,28 +52,21 @@ def expected_scale(plan: Plan, task: Task) -> float:
         quantile = stats.chi.isf(MAIN * DELTA / problems, d)
         return float(moved * (quantile + math.sqrt(quantile**2 + 2.0 * share)) / (2.0 * share))
     if problems == 1:
-        return moved / corner_ratio(EPSILON - slack, DELTA, corners_of(task))
+        return moved / corner_ratio(EPSILON - slack, DELTA, rank)
     # The slack is taken to be small and counted K times, and the curves to be those of Gaussian noise.
-    ratio = largest_ratio(EPSILON - problems * slack, DELTA) / math.hypot(1.0, BESIDE)
+    ratio = max_ratio(EPSILON - problems * slack, DELTA) / math.hypot(1.0, BESIDE)
     return moved * math.sqrt(problems) / ratio
 
 
-def corners_of(task: Task) -> list[tuple[int, float]]:
-    """How many corners there are, and their distance from 0 over the farthest."""
-    others = task.classes - 1
-    if others < 2:
-        return [(1, 1.0)]
-    if task.neighbours != "replace_one":
-        return [(others, 1.0)]
-    return [(others, 1.0), (others * (others - 1), math.sqrt(6.0 / 8.0)), (2 * others, math.sqrt(2.0 / 8.0))]
-
-
-def corner_ratio(epsilon: float, delta: float, corners: list[tuple[int, float]]) -> float:
+def corner_ratio(epsilon: float, delta: float, corners: int) -> float:
     """At which deltas of all corners, and of 0 where the tolerance's noise is alone, add up to the promise."""
 
     def excess(ratio: float) -> float:
-        parts = [n * hockey_stick(epsilon, math.hypot(length, BESIDE) * ratio) for n, length in corners]
-        return sum(parts) + hockey_stick(epsilon, BESIDE * ratio) - delta
+        return (
+            corners * hockey_stick(epsilon, math.hypot(1.0, BESIDE) * ratio)
+            + hockey_stick(epsilon, BESIDE * ratio)
+            - delta
+        )
 
     return float(brentq(excess, 1e-9, 100.0, xtol=1e-14))
 
@@ -206,10 +199,10 @@ def test_noise_for_the_solvers_tolerance_is_added(plan: Plan, problems: int) -> 
     mechanism = plan.calibrate(
         EPSILON, DELTA, problems=problems, dimension=d, tolerance=tolerance, regularization=strength
     )
-    released = mechanism.run(Solved(np.zeros((problems, d))), SeededRandomness(3))
+    released = mechanism.run(PrecomputedMinimisers(np.zeros((problems, d))), SeededRandomness(3))
     distance = 2.0 * tolerance / strength
     if plan.calibration == "ra12":
-        scale = math.sqrt(problems) * distance / largest_ratio(1e-2 * EPSILON, 1e-2 * DELTA)
+        scale = math.sqrt(problems) * distance / max_ratio(1e-2 * EPSILON, 1e-2 * DELTA)
     elif plan.noise == "gaussian":
         scale = distance / (BESIDE * mechanism.task.gradient_sensitivity / mechanism.noise_scale)
     else:
@@ -224,13 +217,13 @@ def test_multinomial_noise_is_one_vector_over_all_classes() -> None:
     mechanism = Plan("output", "norm_gamma", "tight", "replace_one").calibrate(
         EPSILON, loss=Multinomial(), dimension=classes * d
     )
-    released = mechanism.run(Solved(np.zeros((classes, d))), SeededRandomness(3))
+    released = mechanism.run(PrecomputedMinimisers(np.zeros((classes, d))), SeededRandomness(3))
     assert released.shape == (classes, d)
     check_scale("norm_gamma", released.reshape(1, -1), mechanism.noise_scale)
     objective = Plan("objective", "norm_gamma", "tight", "replace_one").calibrate(
         EPSILON, loss=Multinomial(), dimension=classes * d, classes=classes, tolerance=1e-3
     )
-    released = objective.run(Solved(np.zeros((classes, d))), SeededRandomness(3))
+    released = objective.run(PrecomputedMinimisers(np.zeros((classes, d))), SeededRandomness(3))
     assert released.shape == (classes, d)
     check_scale("norm_gamma", released.reshape(1, -1), objective.tolerance_noise_scale)
 

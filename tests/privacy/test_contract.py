@@ -13,11 +13,11 @@ from scipy.optimize import minimize
 from privlearn import PrivateLogisticRegression, PrivateSVC
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
-from privlearn.erm import LOSSES, HuberHinge, Multinomial, loss_from_name, losses_of
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import ObjectivePerturbation, Task
+from privlearn.solvers import LOSSES, HuberHinge, Multinomial, loss_from_name, losses_of
 from tests.support.combinations import PLANS, Plan, every_plan
 from tests.support.rows import dense
 
@@ -34,7 +34,7 @@ def fitted(estimator: Any, **parameters: Any) -> Any:
 
 def gradient(rows: Array, signs: Array, loss: Any, regularization: float, w: Array) -> Array:
     """Of J, written out anew."""
-    slopes = loss.derivative(signs * (rows @ w))
+    slopes = loss.first_derivative(signs * (rows @ w))
     return np.asarray(rows.T @ (signs * slopes) / len(rows) + regularization * w)
 
 
@@ -168,14 +168,6 @@ def test_objective_perturbation_refuses_what_it_has_no_proof_for() -> None:
     assert "number of classes" in str(ObjectivePerturbation.explain_refusal(unknown, "norm_gamma"))
 
 
-def test_gaussian_objective_refuses_persons_with_several_rows() -> None:
-    plan = Plan("objective", "gaussian", "tight", "replace_one")
-    for facts in ({"rows_per_person": 2}, {"averaged": True}):
-        mechanism = plan.calibrate(1.0, **facts)
-        assert "one row per person" in str(mechanism.explain_refusal(mechanism.task, "gaussian"))
-        assert mechanism.explain_refusal(mechanism.task, "norm_gamma") is None
-
-
 def test_gaussian_noise_needs_a_delta() -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], noise="gaussian").fit(X, Y)
@@ -213,8 +205,8 @@ def test_foreign_loss_under_a_listed_name_is_refused() -> None:
     """Its slopes need not be what its constants say."""
 
     class Steeper(HuberHinge):
-        def derivative(self, z: Array) -> Array:
-            return 100.0 * super().derivative(z)
+        def first_derivative(self, z: Array) -> Array:
+            return 100.0 * super().first_derivative(z)
 
     with pytest.raises(InvalidParameter, match="loss"):
         fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], loss=Steeper()).fit(X, Y)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from privlearn.arrays import Array
-from privlearn.audit.laws import Grid, LawPair, objective_laws
+from privlearn.audit.densities import DensityPair, Grid, objective_densities
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
-from privlearn.erm import HuberHinge, Logistic, Problem, loss_from_name, losses_of, minimise
 from privlearn.relation import RELATIONS
+from privlearn.solvers import HuberHinge, Logistic, Problem, loss_from_name, losses_of, minimise
 from tests.support.combinations import Plan, hockey_stick
 
 every_relation = pytest.mark.parametrize("neighbours", RELATIONS)
@@ -30,8 +30,8 @@ def halved(mechanism: Any) -> Any:
     return dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0)
 
 
-def laws(mechanism: Any, grid: Grid) -> list[LawPair]:
-    return [objective_laws(mechanism, pair, grid) for pair in worst_pairs(mechanism.task)]
+def laws(mechanism: Any, grid: Grid) -> list[DensityPair]:
+    return [objective_densities(mechanism, pair, grid) for pair in worst_pairs(mechanism.task)]
 
 
 def worst_loss(mechanism: Any, grid: Grid) -> float:
@@ -84,8 +84,8 @@ def test_pure_logistic_replace_one_needs_its_full_sensitivity() -> None:
     rest = np.repeat([[-1.0, 0.0]], 5, axis=0)
     points = np.stack(np.meshgrid([-0.3, 0.0, 0.3], np.linspace(-40.0, 0.0, 201)), axis=-1).reshape(-1, 2)
     pair = Pair("tilted", *(Records.of(np.vstack([record, rest])) for record in (one, other)))
-    assert 0.5 * 8.0 < objective_laws(mechanism, pair, Grid(points, 1.0)).worst_loss <= 8.0
-    assert objective_laws(halved(mechanism), pair, Grid(points, 1.0)).worst_loss > 8.0
+    assert 0.5 * 8.0 < objective_densities(mechanism, pair, Grid(points, 1.0)).worst_loss <= 8.0
+    assert objective_densities(halved(mechanism), pair, Grid(points, 1.0)).worst_loss > 8.0
 
 
 @every_relation

@@ -20,11 +20,10 @@ from privlearn import (
     PrivateSVC,
     SolverError,
 )
-from privlearn.accounting import GaussianObjectiveCurve, gaussian_ratio
 from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
-from privlearn.erm import Logistic, Problem, minimise
 from privlearn.errors import BudgetExceeded, SchemaError
 from privlearn.estimators import memory_oracle
+from privlearn.solvers import Logistic, Problem, minimise
 from tests.support.combinations import Plan, every_plan, hockey_stick
 from tests.support.rows import dense
 
@@ -142,30 +141,6 @@ def test_too_little_noise_for_the_tolerance_spends_more(plan: Plan) -> None:
     assert mechanism.spends() <= mechanism.guarantee
     less = dataclasses.replace(mechanism, tolerance_noise_scale=mechanism.tolerance_noise_scale / 20.0)
     assert not less.spends() <= less.guarantee
-
-
-@pytest.mark.parametrize("problems", [1, 3])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 1e-6), (1.0, 1e-5), (10.0, 1e-9), (0.1, 0.05)])
-@pytest.mark.parametrize("strength", [1e-4, 0.05])
-def test_constants_of_version_0_1_keep_their_promise(
-    problems: int, epsilon: float, delta: float, strength: float
-) -> None:
-    """It gave a hundredth of epsilon and delta to the tolerance; curves that compose ask for less than that."""
-    plan = Plan("objective", "gaussian", "tight", "replace_one")
-    new = plan.calibrate(epsilon, delta, regularization=strength, problems=problems)
-    share = gaussian_ratio(0.01 * epsilon, 0.01 * delta) * (1.0 - 2.0**-30) / math.sqrt(problems)
-    main = gaussian_ratio(
-        0.99 * epsilon,
-        0.99 * delta,
-        times=problems,
-        curve=lambda ratio: GaussianObjectiveCurve(ratio, new.slack),
-    )
-    old = dataclasses.replace(
-        new,
-        noise_scale=new.task.gradient_sensitivity / (main * (1.0 - 2.0**-30)),
-        tolerance_noise_scale=2.0 * new.solver_distance / (share - math.sqrt(2.0) * 2.0**-44),
-    )
-    assert old.spends() <= old.guarantee
 
 
 def test_solver_that_cannot_reach_its_tolerance_fails() -> None:

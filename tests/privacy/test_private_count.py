@@ -29,13 +29,13 @@ from privlearn import (
 )
 from privlearn.data import SchemaDraft
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.discovery import discover
-from privlearn.erm import minimise
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators import memory_oracle
-from privlearn.mechanisms.search.partition import scatter_places
+from privlearn.mechanisms.search.partition import scatter_rows
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import LARGEST_TABLE
+from privlearn.relation import MAX_TABLE_RATIO
+from privlearn.solvers import minimise
+from privlearn.statistics.discovery import discover
 
 EXPECTED = 1000
 SIZES = (0, 1, 2, 937, 1000, 1001, 1500)
@@ -121,7 +121,7 @@ def test_a_larger_table_than_was_thought_of_is_solved_too(monkeypatch: pytest.Mo
     )
     X, y = rows(4000)
     releases = []
-    for expected_times in (1, LARGEST_TABLE, 200 * LARGEST_TABLE):
+    for expected_times in (1, MAX_TABLE_RATIO, 200 * MAX_TABLE_RATIO):
         count = min(4000, 2 * expected_times)
         promise = PROMISE | {"expected_records": 2, "delta": 1e-6}
         releases.append(MAKERS["objective"](**promise).fit(X[:count], y[:count]).release_)
@@ -176,7 +176,7 @@ def test_a_table_without_texts() -> None:
 )
 def test_the_least_regularization_stands_any_number_of_rows(kind: Any, settings: dict[str, Any]) -> None:
     """Nothing is left to prove there beyond LARGEST_TABLE times the expected number, and nothing is refused."""
-    for count in (0, 100 * LARGEST_TABLE, 100 * LARGEST_TABLE + 1):
+    for count in (0, 100 * MAX_TABLE_RATIO, 100 * MAX_TABLE_RATIO + 1):
         rows = np.ones((count, 1))
         promise = PROMISE | {"expected_records": 100, "delta": 0.0, "mechanism": "output"}
         kind(norm_bound=1.0, classes=[0, 1], fit_intercept=False, **promise | settings).fit(
@@ -265,7 +265,7 @@ def test_searches(method: str) -> None:
 def test_a_record_more_is_in_one_part_of_a_partition() -> None:
     """Each record's part is a draw of its own: the others' parts have the law they had without it."""
     rows, parts = 3000, 4
-    split = scatter_places(rows, parts, SeededRandomness(1))
+    split = scatter_rows(rows, parts, SeededRandomness(1))
     assert sorted(np.concatenate(split).tolist()) == list(range(rows))
     assert all(abs(len(part) - rows / parts) < 5 * np.sqrt(rows / parts) for part in split)
     assert (
@@ -315,9 +315,10 @@ def test_refused_before_a_row_is_read(given: dict[str, Any], message: str) -> No
         PrivateLogisticRegression(epsilon=1.0, **ARRAYS, **given).fit(None, [0])
 
 
-def test_sessions_are_refused_before_a_row_is_read() -> None:
-    with pytest.raises(InvalidParameter, match="would tell that number"):
-        KernelLearner(guarantee=Guarantee(1.0, 1e-6, "add_remove"), **ARRAYS).read(None)
+def test_exact_kernel_sessions_are_refused_before_a_row_is_read() -> None:
+    learner = KernelLearner(guarantee=Guarantee(1.0, 1e-6, "add_remove"), expected_records=100, **ARRAYS)
+    with pytest.raises(InvalidParameter, match="would reveal that number"):
+        learner.read(None)
 
 
 def test_delta_is_judged_by_the_expected_number() -> None:

@@ -12,10 +12,10 @@ from scipy import integrate, stats
 from scipy.optimize import brentq
 
 from privlearn import PrivateRegressor
-from privlearn.audit.laws import Grid, objective_laws
+from privlearn.audit.densities import Grid, objective_densities
 from privlearn.audit.neighbours import worst_pairs
-from privlearn.erm import Huber, loss_from_name, losses_of
 from privlearn.relation import RELATIONS
+from privlearn.solvers import Huber, loss_from_name, losses_of
 from tests.support.combinations import Plan
 
 EPSILON, DELTA, ALARM = 1.3, 1e-4, 1e-6
@@ -86,7 +86,9 @@ def grid(mechanism: Any, deviations: float) -> Grid:
 
 
 def worst_delta(mechanism: Any) -> float:
-    found = [objective_laws(mechanism, pair, grid(mechanism, 9.0)) for pair in worst_pairs(mechanism.task)]
+    found = [
+        objective_densities(mechanism, pair, grid(mechanism, 9.0)) for pair in worst_pairs(mechanism.task)
+    ]
     assert max(laws.lost_mass for laws in found) < 1e-3  # the change of variables is right
     return max(laws.delta(mechanism.guarantee.epsilon) for laws in found)
 
@@ -116,7 +118,9 @@ def test_pure_promise_on_a_line(neighbours: str, loss: Any, calibration: str, re
 
     def worst(mechanism: Any) -> float:
         wide = grid(mechanism, 200.0)
-        return max(objective_laws(mechanism, pair, wide).worst_loss for pair in worst_pairs(mechanism.task))
+        return max(
+            objective_densities(mechanism, pair, wide).worst_loss for pair in worst_pairs(mechanism.task)
+        )
 
     assert worst(mechanism) <= 1.5
     if regularization == 100.0:
@@ -133,7 +137,7 @@ def test_renyi_cost_covers_the_exact_one(neighbours: str, loss: Any, order: floa
     def worst(mechanism: Any) -> float:
         found = 0.0
         for pair in worst_pairs(mechanism.task):
-            laws = objective_laws(mechanism, pair, grid(mechanism, 12.0))
+            laws = objective_densities(mechanism, pair, grid(mechanism, 12.0))
             for p, q in ((laws.first, laws.second), (laws.second, laws.first)):
                 moment = np.exp(order * p + (1.0 - order) * q).sum() * laws.cell
                 found = max(found, math.log(moment) / (order - 1.0))

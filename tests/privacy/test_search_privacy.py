@@ -18,15 +18,15 @@ import pytest
 from scipy import stats
 
 from privlearn.arrays import Array
-from privlearn.erm import Logistic
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.search.every_candidate import EveryCandidate
-from privlearn.mechanisms.search.partition import Partition, split_places
+from privlearn.mechanisms.search.partition import Partition, split_rows
 from privlearn.mechanisms.search.random_stopping import RandomStopping
 from privlearn.mechanisms.search.search import SCORE_SHARE
 from privlearn.randomness import SecureRandomness, SeededRandomness
+from privlearn.solvers import Logistic
 
 Bits = tuple[int, ...]
 ALARM = 1e-6
@@ -99,7 +99,7 @@ class TestPartition:
         return Partition.calibrate(promise, [Coin, lambda share: Coin(share, bias=1)], validation_rows=2)
 
     def parts(self) -> list[list[int]]:
-        return [part.tolist() for part in split_places(self.records, 3, SeededRandomness(1))]
+        return [part.tolist() for part in split_rows(self.records, 3, SeededRandomness(1))]
 
     def law(self, search: Partition, bits: Bits, parts: list[list[int]]) -> Array:
         """Probability of every candidate's answer and of the choice, more than is released."""
@@ -110,7 +110,7 @@ class TestPartition:
         for answers in itertools.product(range(4), repeat=2):
             chance = math.prod(law[answer] for law, answer in zip(laws, answers, strict=True))
             counts = np.array([mistakes(answer, shown[-1]) for answer in answers], dtype=float)
-            weights = np.exp(search.log_weights(counts))
+            weights = search.weights(counts)
             result[answers] = chance * weights / weights.sum()
         return result.ravel()
 
@@ -180,7 +180,7 @@ class TestPartition:
 
     def test_every_record_is_in_one_part(self) -> None:
         for rows, count in ((7, 3), (100, 6), (5, 5)):
-            parts = split_places(rows, count, SecureRandomness())
+            parts = split_rows(rows, count, SecureRandomness())
             assert sorted(np.concatenate(parts).tolist()) == list(range(rows))
             assert max(map(len, parts)) - min(map(len, parts)) <= 1
 

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.arrays import Array
-from privlearn.erm import (
+from privlearn.mechanisms import Task
+from privlearn.relation import RELATIONS
+from privlearn.solvers import (
     Hinge,
     HuberHinge,
     Logistic,
@@ -22,8 +24,6 @@ from privlearn.erm import (
     minimise,
     minimise_multinomial,
 )
-from privlearn.mechanisms import Task
-from privlearn.relation import RELATIONS
 
 LOSSES = losses_of("margin")
 
@@ -97,12 +97,12 @@ def solve(task: Task, data: tuple[Array, Array]) -> Array:
 
 def gradient_sum(task: Task, data: tuple[Array, Array], w: Array) -> Array:
     rows, weights = data
-    return np.asarray((weights * margin_loss(task).derivative(rows @ w)) @ rows)
+    return np.asarray((weights * margin_loss(task).first_derivative(rows @ w)) @ rows)
 
 
 def log_determinant(task: Task, data: tuple[Array, Array], w: Array) -> float:
     rows, weights = data
-    curved = rows * (weights * margin_loss(task).curvature(rows @ w))[:, np.newaxis]
+    curved = rows * (weights * margin_loss(task).second_derivative(rows @ w))[:, np.newaxis]
     ridge = task.total * task.regularization * np.eye(task.dimension)
     return float(np.linalg.slogdet(curved.T @ rows + ridge)[1])
 

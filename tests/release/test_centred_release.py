@@ -12,8 +12,8 @@ import pytest
 
 from privlearn import PrivateLogisticRegression, Release, Schema, verify
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encode.centred import CentredEncoder
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.errors import ReleaseError, VerificationError
 from privlearn.mechanisms.mechanism import MECHANISMS
 from privlearn.release.certificate import Certificate

@@ -205,7 +205,7 @@ def test_files_are_not_taken_for_each_other(release: Release, evaluation: Evalua
         Release.from_bytes(evaluation.to_bytes())
     with pytest.raises(ReleaseError, match="this is a release"):
         Evaluation.from_bytes(release.to_bytes())
-    with pytest.raises(ReleaseError, match="other counts"):
+    with pytest.raises(ReleaseError, match="does not hold an evaluation"):
         Evaluation(evaluation.tables, {"kind": "another"}, evaluation.certificate)
 
 
@@ -228,5 +228,5 @@ def test_what_is_no_decision(settings: Any) -> None:
 def test_only_two_classes_are_decided(release: Release, evaluation: Evaluation) -> None:
     decided = release.with_threshold(0.4, evaluation).model
     record = decided.to_dict() | {"classes": ["a", "b", "c"]}
-    with pytest.raises(ReleaseError, match="two classes"):
+    with pytest.raises(ReleaseError, match="classes"):
         type(release.model).from_dict(record, release.model.arrays())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from scipy.stats import norm
 
@@ -13,8 +11,7 @@ from privlearn.accounting.curves import Curve
 from privlearn.accounting.release_curves import ZcdpCurve
 from privlearn.relation import RELATIONS
 from privlearn.release.meaning import meaning_of
-
-OLD = Path(__file__).parents[1] / "fixtures" / "version_0_1"
+from tests.support.release_files import NAMES, SESSIONS, release_file, session_certificate
 
 
 def test_the_numbers_are_those_of_the_mechanism_and_not_of_the_claim() -> None:
@@ -39,7 +36,7 @@ def test_each_relation_has_its_own_question(name: str) -> None:
     assert meaning is not None
     assert (
         meaning.question
-        == f"whether one person's record is in the data as before, or {RELATIONS[name].otherwise}"
+        == f"whether one person's record is in the data as before, or {RELATIONS[name].change}"
     )
     assert ("which of two records" in meaning.in_words()) == (name != "replace_one")
 
@@ -83,13 +80,10 @@ def test_numbers_are_rounded_upwards() -> None:
     assert "mu = 0.271," in meaning.facts["Gaussian privacy"]
 
 
-@pytest.mark.parametrize(
-    "path", sorted([*OLD.glob("*.privlearn"), *OLD.glob("*.json")]), ids=lambda path: path.name
-)
-def test_files_of_version_0_1_say_it_too(path: Path) -> None:
-    if path.name == "expected.json":
-        return
-    proven = verify(path)
+@pytest.mark.parametrize("name", [*NAMES, *(f"session {name}" for name in SESSIONS)])
+def test_every_file_says_it(name: str) -> None:
+    mechanism = name.removeprefix("session ")
+    proven = verify(release_file(name) if mechanism == name else session_certificate(mechanism))
     meaning = proven.certificate.meaning
     assert meaning is not None
     assert meaning.facts.items() <= proven.certificate.facts.items()
@@ -103,7 +97,7 @@ def test_files_of_version_0_1_say_it_too(path: Path) -> None:
 
 
 def test_what_was_bought_of_the_schema_counts() -> None:
-    certificate = verify(OLD / "bought.privlearn").certificate
+    certificate = verify(release_file("bought")).certificate
     alone = meaning_of(certificate.guarantee, certificate.mechanism.curve())
     meaning = certificate.meaning
     assert alone is not None

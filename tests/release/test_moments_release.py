@@ -14,19 +14,19 @@ from privlearn import verify
 from privlearn.errors import InvalidParameter, ReleaseError, VerificationError
 from privlearn.export import export_release
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
-from privlearn.multiparty.run.joint_moments import moments_together
+from privlearn.parties.run.joint_moments import moments_together
 from privlearn.release.archive import digest_of, json_bytes
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import MomentsCertificate, read_certificate
 from privlearn.release.moments_file import Moments
 from privlearn.release.refinement import Round
-from tests.support.moments_cases import PLAN
+from tests.support.moments_cases import AGREEMENT
 from tests.support.run_cases import SIZES, TABLES
 
 
 @pytest.fixture(scope="module")
 def moments() -> Moments:
-    return moments_together(PLAN, TABLES)
+    return moments_together(AGREEMENT, TABLES)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def test_every_target_has_a_file_that_verifies(moments: Moments, tmp_path: Path)
         release = Release.from_moments(moments, target)
         release.save(tmp_path / f"{target}.privlearn")
         proven = verify(tmp_path / f"{target}.privlearn")
-        assert (proven.claimed, proven.is_private) == (PLAN.guarantee, True)
-        assert proven.recomputed <= PLAN.guarantee
+        assert (proven.claimed, proven.is_private) == (AGREEMENT.guarantee, True)
+        assert proven.recomputed <= AGREEMENT.guarantee
         assert proven.run == moments.run is not None
         assert "count the claim of one of them" in proven.facts["paid once"]
         assert moments.model_digest[:12] in proven.facts["paid once"]
@@ -81,7 +81,7 @@ def without_the_sum(release: Release) -> Release:
 
 
 def another_sum(release: Release) -> Release:
-    return replace(release, moments=moments_together(PLAN, TABLES))
+    return replace(release, moments=moments_together(AGREEMENT, TABLES))
 
 
 def another_regularization(release: Release) -> Release:
@@ -142,7 +142,7 @@ def test_a_sum_of_counts_is_no_sum_of_moments(moments: Moments) -> None:
     """Refused when it is read, before anything is computed from it."""
     mechanism = moments.certificate.mechanism
     counts = SummedCounts(**{field.name: getattr(mechanism, field.name) for field in fields(mechanism)})
-    with pytest.raises(ReleaseError, match="no second moments"):
+    with pytest.raises(ReleaseError, match="does not hold second moments"):
         replace(moments, certificate=replace(moments.certificate, mechanism=counts))
 
 

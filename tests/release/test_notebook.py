@@ -9,7 +9,7 @@ import pytest
 
 from privlearn import PrivateLogisticRegression, Release, verify
 from privlearn.errors import InvalidParameter
-from privlearn.release.notebook import as_html
+from privlearn.release.html import notebook_view
 
 
 @pytest.fixture(scope="module")
@@ -49,5 +49,5 @@ def test_tables_in_notebooks(release: Release) -> None:
 
 
 def test_words_are_no_markup() -> None:
-    assert "&lt;b&gt;" in as_html("<b>", {"<i>": "<u>"})
-    assert "<u>" not in as_html("", {"<i>": "<u>"})
+    assert "&lt;b&gt;" in notebook_view("<b>", {"<i>": "<u>"})
+    assert "<u>" not in notebook_view("", {"<i>": "<u>"})

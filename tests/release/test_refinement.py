@@ -24,7 +24,7 @@ from privlearn import (
     verify,
 )
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encode.centred import CentredEncoder, distances
+from privlearn.data.encoding.centred import CentredEncoder, distances
 from privlearn.release.encoders import feature_columns
 from privlearn.release.refinement import Flatten, Monotone, Refinement, Round, Smooth, curves, isotonic
 
@@ -45,7 +45,7 @@ def release(request: pytest.FixtureRequest) -> Release:
 def varying(release: Release, column: str) -> Any:
     """Scores of rows in which only one column changes, the norm of rows left out: effects of all its curves."""
     found = effects(release.origin)
-    functions = found.found.effect_directions(column)[1]
+    functions = found.intervals.effect_directions(column)[1]
     return functions @ release.model.coefficients.ravel()
 
 
@@ -88,9 +88,9 @@ def test_a_line_is_taken_over_by_its_knots_exactly() -> None:
     release = fitted(20_000, schema=schema, centre=False)
     (first, *_) = curves(release.model.encoder, "age")
     assert first.line is not None
-    values = release.model.coefficients[0, first.places]
+    values = release.model.coefficients[0, first.indices]
     moved = release.model.coefficients.copy()
-    moved[0, first.places] = values + moved[0, first.line] * np.linspace(-1.0, 1.0, len(values))
+    moved[0, first.indices] = values + moved[0, first.line] * np.linspace(-1.0, 1.0, len(values))
     moved[0, first.line] = 0.0
     plain: Any = release.model
     other = dataclasses.replace(plain, coefficients=moved)
@@ -129,7 +129,7 @@ def test_rounding_and_what_drowns(release: Release) -> None:
     assert drowned
     assert {step.column for step in made.refinement.steps if isinstance(step, Flatten)} == drowned  # type: ignore[union-attr]
     assert np.array_equal(made.model.coefficients, np.round(made.model.coefficients, 2))
-    assert "round 2" in made.refinement.told  # type: ignore[union-attr]
+    assert "round 2" in made.refinement.description  # type: ignore[union-attr]
 
 
 def test_the_file_names_its_origin_and_repeats_its_steps(release: Release, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_threshold_is_chosen_after_refining(release: Release) -> None:
     assert again.refinement is not None
     assert again.origin.digest == release.digest
     assert again.undecided.digest == made.digest
-    with pytest.raises(InvalidParameter, match="refine the"):
+    with pytest.raises(InvalidParameter, match="Refine the release first"):
         refine(decided, digits=1)
 
 
@@ -237,7 +237,7 @@ def test_several_scores_and_bought_probabilities() -> None:
     assert several.refined([Smooth("age", 1)]).refinement is not None
     X, y = random.normal(size=(900, 2)), random.integers(0, 2, 900)
     svc = PrivateSVC(norm_bound=3.0, classes=[0, 1], probability=True, **price).fit(X, y).release_
-    with pytest.raises(InvalidParameter, match="its own scores"):
+    with pytest.raises(InvalidParameter, match="chosen from its scores"):
         refine(svc, digits=2)
     arrays = PrivateSVC(norm_bound=3.0, classes=[0, 1], **price).fit(X, y).release_
     assert refine(arrays, digits=2).origin.digest == arrays.digest

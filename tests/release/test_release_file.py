@@ -329,11 +329,62 @@ def test_weights_beyond_those_of_the_certificate_are_refused() -> None:
 
 
 def test_weights_that_are_nowhere_stated_are_one() -> None:
-    """Of a file of version 0.1, which stated none, it is not known (tests/fixtures/version_0_1 has such)."""
     raw = weighted_release(None, class_weight={"yes": 3.0}).to_bytes()
     with pytest.raises(VerificationError, match="belongs to another model"):
         Release.from_bytes(with_json(raw, "model.json", lambda model: model.pop("class_weights")))
     model: Any = Release.from_bytes(raw).model
     silent = dataclasses.replace(model, class_weights=None)
-    assert [silent.is_weighted_by(3.0, first) for first in (True, False)] == [True, False]
-    assert silent.is_weighted_by(1.0, first=False)
+    assert [silent.is_weighted_by(bound) for bound in (0.5, 1.0, 3.0)] == [False, True, False]
+
+
+@pytest.fixture(scope="module")
+def schema_release() -> Release:
+    schema = {
+        "name": "visits",
+        "one_row_per_person": True,
+        "columns": {"age": {"type": "number", "lower": 0, "upper": 100}},
+        "target": {"name": "ill", "classes": ["no", "yes"]},
+    }
+    table = {"age": [float(age) for age in range(60)], "ill": ["no", "yes"] * 30}
+    return PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=schema).fit(table).release_
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        "no",
+        {},
+        [],
+        [[]],
+        ["no"],
+        ["no", "no"],
+        ["yes", "no"],
+        ["no", "yes", "maybe"],
+        [None, None],
+        ["no", 1],
+    ],
+    ids=repr,
+)
+def test_classes_other_than_the_schemas_are_refused(classes: Any, schema_release: Release) -> None:
+    forged = with_json(
+        schema_release.to_bytes(), "model.json", lambda model: model.__setitem__("classes", classes)
+    )
+    with pytest.raises(ReleaseError):
+        Release.from_bytes(forged)
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, 1], [0, 0, 1], [None, None, None], [0, 1, "a"], [0, 1, [2]]], ids=repr
+)
+def test_classes_of_arrays_are_distinct_labels_of_one_type(classes: Any, release: Release) -> None:
+    forged = with_json(release.to_bytes(), "model.json", lambda model: model.__setitem__("classes", classes))
+    with pytest.raises(ReleaseError):
+        Release.from_bytes(forged)
+
+
+def test_coefficients_whose_scores_would_overflow_are_refused(release: Release) -> None:
+    members = members_of(release.to_bytes())
+    assert array_bytes(release.model.coefficients) in members.values()  # so the forgery below replaces them
+    large = np.full_like(release.model.coefficients, 1e308)
+    with pytest.raises(ReleaseError):
+        Release.from_bytes(packed(members | {"coefficients.npy": array_bytes(large)}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.support.doc_pages import ROOT
+from tests.support.release_files import release_file
 
 _ALONE = """
 import sys
@@ -21,5 +21,4 @@ assert len(Release.load(sys.argv[1]).model.predict({"age": [41], "dose": [2.0], 
 
 
 def test_predict_and_verify() -> None:
-    model = ROOT / "tests" / "fixtures" / "version_0_1" / "logistic.privlearn"
-    subprocess.run([sys.executable, "-c", _ALONE, str(model)], check=True)
+    subprocess.run([sys.executable, "-c", _ALONE, str(release_file("logistic"))], check=True)

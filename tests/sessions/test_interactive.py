@@ -14,7 +14,8 @@ import pytest
 
 from privlearn.errors import DataError, LedgerError, SessionError
 from privlearn.sessions import InteractivePredictor
-from privlearn.sessions.durable import Turn
+from privlearn.sessions.durable import LockedState
+from privlearn.sessions.interactive import Admission
 from tests.support.session_support import open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(20, 3, 8)
@@ -36,13 +37,13 @@ def ask_at_once(session: InteractivePredictor, points: list[Any]) -> list[Future
 
 def count_turns(session: InteractivePredictor, monkeypatch: pytest.MonkeyPatch) -> list[None]:
     turns: list[None] = []
-    turn = session._state.turn
+    lock = session._state.lock
 
     def counted() -> Any:
         turns.append(None)
-        return turn()
+        return lock()
 
-    monkeypatch.setattr(session._state, "turn", counted)
+    monkeypatch.setattr(session._state, "lock", counted)
     return turns
 
 
@@ -64,11 +65,11 @@ def test_points_that_wait_count_as_answered(tmp_path: Path) -> None:
         pool.submit(session.decide, POINTS[5:12])
         while len(session._waiting) < 7:
             time.sleep(0.001)
-        pool.submit(session.decide, POINTS[3:9], lambda *counts: told.append(counts))
+        pool.submit(session.decide, POINTS[3:9], Admission(lambda *counts: told.append(counts)))
         while not told:
             time.sleep(0.001)
-    assert told == [(0, 12)]
-    assert session.answered == 12
+    assert told[0] == (0, 12)
+    assert session.answer_count == 12
 
 
 def test_pinp_answers_one_caller_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,16 +98,16 @@ def test_nobody_is_refused_for_another_callers_point(tmp_path: Path, monkeypatch
 def test_what_was_not_committed_is_never_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commit fails after drawing and writing: those draws are gone, and later answers are the durable ones."""
     session = open_session(tmp_path / "a.session", random_state=None)
-    turn = session._state.turn
+    lock = session._state.lock
 
     @contextmanager
-    def uncommitted() -> Iterator[Turn]:
-        with turn() as ours:
+    def uncommitted() -> Iterator[LockedState]:
+        with lock() as ours:
             yield ours
             raise LedgerError("disk full")
 
-    monkeypatch.setattr(session._state, "turn", uncommitted)
-    with pytest.raises(SessionError, match="its disk has room"):
+    monkeypatch.setattr(session._state, "lock", uncommitted)
+    with pytest.raises(SessionError, match="its disk has space"):
         session.predict(POINTS[0])
     monkeypatch.undo()
     said = session.decide(POINTS[0]).scores

@@ -47,7 +47,7 @@ def test_the_model_stays_in_the_ball_when_the_noise_is_large(tmp_path: Path) -> 
     machine = learner(50)
     with InteractivePredictor(machine, Guarantee(0.1, 1e-5), state=tmp_path / "s", random_state=0) as session:
         model = learn_from_answers(session, machine, disc(30, 2))
-        bound = session.certificate.mechanism.facts.norm_bound
+        bound = session.certificate.mechanism.kernel_task.norm_bound
     gram = machine.similarity(model.points, model.points)
     length = math.sqrt(float((model.coefficients.T @ gram @ model.coefficients)[0, 0]))
     assert length == pytest.approx(bound, rel=1e-3)
@@ -55,7 +55,7 @@ def test_the_model_stays_in_the_ball_when_the_noise_is_large(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("mode", [TightPINP, PaperPINP], ids=lambda kind: kind.mode)
 def test_the_threshold_grows_like_the_logarithm_of_the_queries(mode: Any) -> None:
-    facts = learner(10**8).facts("replace_one")
+    facts = learner(10**8).kernel_task("replace_one")
     sizes = [mode.calibrate(facts, Guarantee(1.0, 1e-6), queries=10**k) for k in (2, 4, 8)]
     thresholds = [plan.threshold for plan in sizes]
     assert thresholds[0] < thresholds[1] < thresholds[2] < 3 * thresholds[0]
@@ -66,10 +66,11 @@ def test_the_threshold_grows_like_the_logarithm_of_the_queries(mode: Any) -> Non
 
 
 def test_paper_mode_with_other_queries_by_hand() -> None:
-    facts, queries, failure = learner(10**8).facts("replace_one"), 50, 0.01
+    facts, queries, failure = learner(10**8).kernel_task("replace_one"), 50, 0.01
     plan = PaperPINP.calibrate(facts, Guarantee(1.0, 1e-6), queries=queries, failure=failure)
     tests, each = math.log(2 * queries / failure), math.log(4e6)
-    assert plan.updates == int(facts.norm_bound * 10**8 * 0.01 / (200 * math.sqrt(5) * each * tests))
+    sensitivity = 2 / (10**8 * 0.01) + 2 * facts.solver_distance + 2 * facts.evaluation_error
+    assert plan.updates == int(facts.norm_bound / sensitivity / (200 * math.sqrt(5) * each * tests))
     assert plan.threshold == pytest.approx(4 * plan.answer_scale * tests)
     assert plan.constants()["queries"] == 50
 
@@ -98,4 +99,4 @@ def test_sizes_are_pinp_s_alone(tmp_path: Path) -> None:
     wrongs: list[dict[str, Any]] = [{"queries": 0}, {"failure": 1.0}]
     for wrong in wrongs:
         with pytest.raises(InvalidParameter):
-            TightPINP.calibrate(learner(100).facts("replace_one"), Guarantee(1.0, 1e-5), **wrong)
+            TightPINP.calibrate(learner(100).kernel_task("replace_one"), Guarantee(1.0, 1e-5), **wrong)

@@ -40,7 +40,7 @@ HONEST = {
 
 def issued(kind: Any, promise: Guarantee = PROMISE) -> SessionCertificate:
     learner = written_learner(total=3000)
-    plan = kind.calibrate(learner.facts(promise.neighbours), promise)
+    plan = kind.calibrate(learner.kernel_task(promise.neighbours), promise)
     return SessionCertificate.issue(plan, SecureRandomness(), learner.describe())
 
 
@@ -101,7 +101,7 @@ def test_a_changed_number_is_refused(kind: Any, factor: float) -> None:
 @every_kind
 def test_a_consistent_forgery_of_less_noise_is_refused(kind: Any) -> None:
     plan: Any = issued(kind).mechanism
-    smaller = [name for name in kind.chosen_constants if name.endswith("_scale")]
+    smaller = [name for name in kind.calibrated_constants if name.endswith("_scale")]
     for name in smaller:
         forged = dataclasses.replace(plan, **{name: 0.999 * getattr(plan, name)})
         lie = SessionCertificate.issue(forged, SecureRandomness(), {})
@@ -153,7 +153,7 @@ def test_a_strange_number_of_updates_is_refused(updates: Any) -> None:
 
 def test_seeded_noise_and_no_promise_are_said_to_be_so(tmp_path: Path) -> None:
     plan = issued(FunctionRelease).mechanism
-    seeded = SessionCertificate.issue(plan, SeededRandomness(1), {})
+    seeded = SessionCertificate.issue(plan, SeededRandomness(1), {"encoding": {}})
     seeded.save(tmp_path / "seeded.json")
     assert not verify(tmp_path / "seeded.json").is_private
     with pytest.raises(VerificationError):

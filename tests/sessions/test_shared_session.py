@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from privlearn.budget.ledger import Ledger
 from privlearn.errors import LedgerError, SessionError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger
-from privlearn.sessions import InteractivePredictor, SharedStore
-from privlearn.sessions.durable import Turn
+from privlearn.sessions import InteractivePredictor, SharedStore, interactive
+from privlearn.sessions.durable import LockedState
+from privlearn.sessions.interactive import Admission
 from tests.support.forked import fork
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import Refused, execute, is_file
@@ -105,14 +106,14 @@ def test_sessions_of_one_store_are_apart(place: SharedStore) -> None:
     assert len(execute(place.store, "SELECT 1 FROM session_answers")) == 2 * len(POINTS)
 
 
-def test_what_is_known_needs_no_turn(place: SharedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_known_needs_no_lock(place: SharedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session(place)
     before = session.decide(POINTS).scores.tolist()
 
-    def no_turn() -> None:
-        raise AssertionError("a turn was taken")
+    def no_lock() -> None:
+        raise AssertionError("the lock was taken")
 
-    monkeypatch.setattr(session._state, "turn", no_turn)
+    monkeypatch.setattr(session._state, "lock", no_lock)
     assert session.decide(POINTS).scores.tolist() == before
     with pytest.raises(AssertionError):
         session.predict(POINTS / 2)
@@ -141,15 +142,15 @@ def test_a_refused_row_is_not_quoted(place: SharedStore) -> None:
     session = open_session(place)
     session.predict(POINTS[:1])
     known = session._state.records()[0]  # type: ignore[index]
-    with pytest.raises(LedgerError) as refusal, session._state.turn() as turn:
-        turn.append([dataclasses.replace(known, memory=b"noise drawn", source=None)])
+    with pytest.raises(LedgerError) as refusal, session._state.lock() as locked:
+        locked.append([dataclasses.replace(known, memory=b"noise drawn", source=None)])
     shown = "".join(traceback.format_exception(refusal.value))
     for private in ("noise drawn", b"noise drawn".hex(), known.point.hex()):
         assert private not in shown
 
 
 def test_what_is_refused_on_opening(place: SharedStore) -> None:
-    with pytest.raises(SessionError, match="there is no session"):
+    with pytest.raises(SessionError, match="no session"):
         reopened_plain(place)
     open_session(place)
     with pytest.raises(SessionError, match="learner"):
@@ -190,7 +191,7 @@ def test_a_store_that_has_forgotten_answers_ends_the_session(tmp_path: Path) -> 
     shutil.copy(path, backup)
     session.predict(POINTS)
     shutil.copy(backup, path)
-    with pytest.raises(SessionError, match="has forgotten"):
+    with pytest.raises(SessionError, match="are missing in the store"):
         session.predict(POINTS / 2)
 
 
@@ -228,15 +229,15 @@ def test_a_turn_that_was_recorded_without_our_knowing_is_taken_up(
 ) -> None:
     """The connection is lost where we would learn that the turn is durable."""
     session = open_session(place, random_state=None)
-    turn = session._state.turn
+    lock = session._state.lock
 
     @contextmanager
-    def lost() -> Iterator[Turn]:
-        with turn() as ours:
+    def lost() -> Iterator[LockedState]:
+        with lock() as ours:
             yield ours
         raise LedgerError("lost")
 
-    monkeypatch.setattr(session._state, "turn", lost)
+    monkeypatch.setattr(session._state, "lock", lost)
     with pytest.raises(LedgerError, match="lost"):
         session.predict(POINTS)
     monkeypatch.undo()
@@ -294,8 +295,8 @@ def test_killed_in_its_turn_a_process_leaves_nothing_and_no_lock(place: SharedSt
 
     def stop_in_the_turn(_: int, pipe: int) -> None:
         mine = reopened(place)
-        with mine._state.turn() as turn:
-            turn.append(mine._session.answer(POINTS[3:6]))
+        with mine._state.lock() as locked:
+            locked.append(mine._session.answer(POINTS[3:6]))
             os.write(pipe, b"drawn")
             time.sleep(3600)
 
@@ -308,3 +309,57 @@ def test_killed_in_its_turn_a_process_leaves_nothing_and_no_lock(place: SharedSt
     given = session.decide(POINTS[:6]).scores.tolist()
     assert given[:3] == before
     assert reopened(place).decide(POINTS[:6]).scores.tolist() == given
+
+
+def at_most(limit: int) -> Admission:
+    """Refuse new points beyond a limit, as a server does."""
+
+    def check(new: int, before: int) -> None:
+        if new and before + new > limit:
+            raise SessionError("the limit")
+
+    return Admission(check)
+
+
+def test_processes_together_keep_a_limit_of_points(place: SharedStore) -> None:
+    """Each knows of the other's answers only what it reads in the transaction that stores its own."""
+    first = open_session(place)
+    second = reopened_plain(place)
+    limit = at_most(5)
+    first.decide(POINTS[:3], limit)
+    with pytest.raises(SessionError, match="the limit"):
+        second.decide(POINTS[3:6], limit)
+    second.decide(POINTS[3:5], limit)
+    with pytest.raises(SessionError, match="the limit"):
+        first.decide(POINTS[5], limit)
+    assert first.decide(POINTS[:5], limit).scores.tolist() == second.decide(POINTS[:5], limit).scores.tolist()
+    assert len(execute(place.store, "SELECT 1 FROM session_answers")) == 5
+
+
+def test_a_long_request_keeps_the_limit_as_a_whole(
+    place: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is answered in several transactions; none of them is begun if the last one could not be admitted."""
+    monkeypatch.setattr(interactive, "POINTS_PER_LOCK", 2)
+    first = open_session(place)
+    second = reopened_plain(place)
+    first.decide(POINTS[:3])
+    with pytest.raises(SessionError, match="the limit"):
+        second.decide(POINTS[3:9], at_most(8))
+    assert len(execute(place.store, "SELECT 1 FROM session_answers")) == 3
+
+
+def test_callers_that_share_a_transaction_keep_the_limit(place: SharedStore) -> None:
+    """Points of another caller of the same process join a transaction only if the limit admits both."""
+    first = open_session(place)
+    second = reopened_plain(place)
+    first.decide(POINTS[:4])
+    second._waiting = {second._key(point): (point, True) for point in POINTS[10:12]}
+    second.decide(POINTS[4], at_most(8))
+    assert len(execute(place.store, "SELECT 1 FROM session_answers")) == 7
+    second._waiting = {second._key(point): (point, True) for point in POINTS[12:14]}
+    with pytest.raises(SessionError, match="the limit"):
+        second.decide(POINTS[5], at_most(8))  # with those that wait; before anything is read
+    second._waiting = {}
+    second.decide(POINTS[5], at_most(8))
+    assert len(execute(place.store, "SELECT 1 FROM session_answers")) == 8

@@ -10,10 +10,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from privlearn.erm import Logistic
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import ReleaseMechanism, Task, mechanisms_of
 from privlearn.relation import RELATIONS
+from privlearn.solvers import Logistic
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,6 @@ def hockey_stick(epsilon: float, ratio: float) -> float:
     )
 
 
-def largest_ratio(epsilon: float, delta: float) -> float:
+def max_ratio(epsilon: float, delta: float) -> float:
     """Sensitivity / standard deviation at which the Gaussian mechanism is just (epsilon, delta)-private."""
     return float(brentq(lambda ratio: hockey_stick(epsilon, ratio) - delta, 1e-9, 100.0, xtol=1e-14))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.erm import Problem
+from privlearn.solvers import Problem
 
 
 def simulate(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -6,6 +6,8 @@ import datetime
 import json
 import math
 import sqlite3
+import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -38,15 +40,22 @@ def predicted(release: Release, table: Any) -> Answers:
 
 
 def run_python(release: Release, table: pd.DataFrame) -> Answers:
-    space: dict[str, Any] = {"__name__": "exported"}
-    exec(compile(export_release(release, "python"), "model.py", "exec"), space)
-    found = [space["predict"](row) for row in table.to_dict("records")]
+    exported = load_python(release)
+    found = [exported.predict(row) for row in table.to_dict("records")]
     if "scores" not in found[0]:
         return [], [[row["prediction"]] for row in found]
     numbers = [
         list(row["probabilities"].values()) if "probabilities" in row else row["scores"] for row in found
     ]
     return [row["prediction"] for row in found], numbers
+
+
+def load_python(release: Release) -> Any:
+    """Return the Python file as an imported module."""
+    exported = types.ModuleType("exported")
+    sys.modules["exported"] = exported  # dataclasses look there
+    exec(compile(export_release(release, "python"), "model.py", "exec"), exported.__dict__)
+    return exported
 
 
 def run_onnx(release: Release, table: pd.DataFrame) -> Answers:
@@ -78,9 +87,10 @@ def _onnx_inputs(card: Scorecard, table: pd.DataFrame) -> dict[str, Any]:
 
 def run_calculator(release: Release, table: pd.DataFrame, page: Any) -> Answers:
     """The page as a browser has opened it: its own formula, on cells as its form hands them over."""
-    columns = scorecard(release).model_dump()["inputs"]
+    card = scorecard(release).model_dump()
+    columns = card["inputs"]
     rows = [
-        {column["name"]: _finite(read_cell(row[column["name"]], column)) for column in columns}
+        {column["name"]: _finite(read_cell(row[column["name"]], column, card["file"])) for column in columns}
         for row in table.to_dict("records")
     ]
     # As text: the driver takes a second for a hundred nested values.

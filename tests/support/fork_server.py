@@ -14,8 +14,8 @@ import sys
 import time
 from typing import Any
 
+import privlearn.budget
 import privlearn.estimators
-import privlearn.ledger
 import privlearn.release  # noqa: F401  # imported before the fork, so that no child has to
 from privlearn.cli import main
 

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 _READ_BEFORE = [
     "privlearn.cli",
-    "privlearn.evaluation.together",
-    "privlearn.ledger",
-    "privlearn.multiparty.flower.apps",
-    "privlearn.service.jobs.workers",
+    "privlearn.parties.run.joint_evaluation",
+    "privlearn.budget",
+    "privlearn.parties.flower.apps",
+    "privlearn.server.jobs.workers",
     "psycopg",
     "pytest",
     "sqlalchemy.dialects.postgresql",

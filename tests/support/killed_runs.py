@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from privlearn.budget.statement import CompositionName
 from privlearn.guarantee import Guarantee
-from privlearn.ledger.statement import CompositionName
 from privlearn.release import Release
 from privlearn.release.verification import verify
 from tests.support.forked import child_context
 from tests.support.process_cases import Site
-from tests.support.run_cases import SIZES, plan_of
+from tests.support.run_cases import SIZES, agreement_of
 
 ROUNDS = 6
 PROCESSES = ("coordinator", *SIZES)
@@ -88,15 +88,20 @@ def killed_run(folder: Path, seed: int) -> Ending:
     draw = random.Random(seed)
     composition: CompositionName = "renyi" if draw.random() < 0.75 else "basic"
     dropouts = draw.choice((0, 1))
-    plan = {"dropouts": dropouts, "colluding": 0 if dropouts else 1, "rounds": ROUNDS}
-    budget = RENYI_BUDGET if composition == "renyi" else Guarantee(2.0, 1e-5)
-    site = ForkedSite(folder, composition, budget, **plan)
+    agreement = {
+        "dropouts": dropouts,
+        "colluding": 0 if dropouts else 1,
+        "accept_curious_parties": bool(dropouts),
+        "rounds": ROUNDS,
+    }
+    budget = RENYI_BUDGET if composition == "renyi" else Guarantee(4.0, 1e-5)
+    site = ForkedSite(folder, composition, budget, **agreement)
     try:
         site.start()
         kills = tuple(_kill_somebody(site, draw) for _ in range(draw.choice((1, 1, 2))))
         for name in PROCESSES:
             site.exit_code(name)
-        _check(site, composition, len(plan_of(**plan).mechanism.kinds))
+        _check(site, composition, len(agreement_of(**agreement).mechanism.kinds))
     finally:
         site.end()
     log = site.log("coordinator")
@@ -154,7 +159,7 @@ def _check_ledger(site: Site, name: str, composition: CompositionName, asked: in
         assert paid == (1 if answered or in_sums else paid) <= 1, (name, states)
         return
     # a process that is killed may have paid for one answer and not have said so
-    kills = site.log(name).count("Goes on with the run")
+    kills = site.log(name).count("Continues the run")
     assert len(answered | in_sums) <= paid <= min(asked, len(answered) + kills), (name, states, answered)
 
 

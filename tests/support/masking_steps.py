@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
-from privlearn.multiparty.secure_sum.party import MaskingParty
-from privlearn.multiparty.secure_sum.session import Cohort, SumSession
+from privlearn.parties.secure_sum.coordinator import MaskingCoordinator
+from privlearn.parties.secure_sum.party import MaskingParty
+from privlearn.parties.secure_sum.session import Cohort, SumSession
 
 
 class Steps:

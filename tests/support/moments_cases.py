@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from privlearn.data.datasets import census_schema
-from privlearn.multiparty.run.joint_moments import JointMoments
+from privlearn.parties.run.joint_moments import JointMoments
 from tests.support.run_cases import SIZES
 
 COLUMNS = {name: census_schema().columns[name] for name in ("age", "hours", "education_years", "sex")}
 SCHEMA = census_schema().model_copy(update={"target": None, "columns": COLUMNS})
-PLAN = JointMoments(
+AGREEMENT = JointMoments(
     schema=SCHEMA, targets=("hours", "education_years"), parties=SIZES, epsilon=2.0, delta=1e-5
 )

@@ -11,7 +11,7 @@ from privlearn.mechanisms.summed.summed import NoisySum, Question
 
 @dataclass(frozen=True, eq=False)
 class Solver:
-    """Minimises by a function."""
+    """MinimiserOracle by a function."""
 
     minimise: Callable[[Array | None, float], Array]
     points: Array | None = None

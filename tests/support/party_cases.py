@@ -12,13 +12,13 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from privlearn.arrays import Array
-from privlearn.erm import HuberHinge, Problem, minimise
-from privlearn.estimators.goal import ClassGoal, TrainingRows
 from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.estimators.training_rows import ClassTargets, TrainingRows
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
 from privlearn.mechanisms.summed.summed import NoisySum, Question
-from privlearn.multiparty.run.training import Party
+from privlearn.parties.run.answers import Party
+from privlearn.solvers import HuberHinge, Problem, minimise
 from tests.support.oracles import Sums
 
 EPSILON, DELTA = 1.3, 1e-4
@@ -51,7 +51,7 @@ def aggregation(
 ) -> LocalAggregation:
     promise = Guarantee(EPSILON, DELTA, task.neighbours) if promise is None else promise
     noise = "gaussian" if promise.delta else "norm_gamma"
-    settings = {"parties": 3, "shares": 3, "smallest_party": smallest} | settings
+    settings = {"parties": 3, "shares": 3, "min_party_records": smallest} | settings
     return LocalAggregation.calibrate(task, promise, noise, calibration, **settings)
 
 
@@ -85,8 +85,8 @@ def parties_of(
 
 def training_rows(rows: Array, signs: Array) -> TrainingRows:
     """Two classes, -1 and +1."""
-    goal = ClassGoal((signs > 0).astype(np.int64), np.array([-1, 1]))
-    return TrainingRows(rows, None, goal, len(rows))
+    targets = ClassTargets((signs > 0).astype(np.int64), np.array([-1, 1]))
+    return TrainingRows(rows, None, targets, len(rows))
 
 
 def exact_sum(parties: Sequence[Party]) -> Sums:
@@ -111,5 +111,5 @@ def hockey_stick(epsilon: float, ratio: float) -> float:
     )
 
 
-def largest_ratio(epsilon: float = EPSILON, delta: float = DELTA) -> float:
+def max_ratio(epsilon: float = EPSILON, delta: float = DELTA) -> float:
     return float(brentq(lambda ratio: hockey_stick(epsilon, ratio) - delta, 1e-3, 50.0, xtol=1e-13))

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow.csv
 
+from privlearn.budget.ledger import Ledger
+from privlearn.budget.statement import CompositionName, Statement
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger
-from privlearn.ledger.statement import CompositionName, Statement
-from privlearn.multiparty.run.identity import write_certificate
+from privlearn.parties.run.identity import write_certificate
 from tests.support.ports import free_port
-from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
+from tests.support.run_cases import IDENTITIES, SCHEMA, SIZES, TABLES
 
 DEADLINE_SECONDS = 400.0
 
@@ -26,6 +26,7 @@ class Site:
     ``budget`` is each party's, with ``composition``; other keywords are the plan's.
     """
 
+    identities, sizes, tables = IDENTITIES, SIZES, TABLES
     wait_seconds = 300
     coordinator_wait_seconds = 90
     coordinator_patience_seconds = 30
@@ -34,7 +35,7 @@ class Site:
         self,
         folder: Path,
         composition: CompositionName = "basic",
-        budget: Guarantee = Guarantee(2.0, 1e-5),  # noqa: B008 - frozen
+        budget: Guarantee = Guarantee(4.0, 1e-5),  # noqa: B008 - frozen
         **plan: Any,
     ) -> None:
         self.folder = folder
@@ -43,27 +44,29 @@ class Site:
         self.port = free_port()
         SCHEMA.save(folder / "census.schema.yaml")
         write_certificate(folder / "coordinator.crt", folder / "coordinator.tls.key", ["127.0.0.1"])
-        for name, identity in IDENTITIES.items():
+        for name, identity in self.identities.items():
             identity.write(folder / f"{name}.key")
-        for name in SIZES:
+        for name in self.sizes:
             self._prepare_party(name)
         self._write("plan.toml", {"schema": "census.schema.yaml", "epsilon": 2.0, "delta": 1e-5} | plan)
         with (folder / "plan.toml").open("a") as file:
-            for title, table in (("parties", SIZES), ("keys", KEYS)):
+            keys = {name: str(identity.public) for name, identity in self.identities.items()}
+            for title, table in (("parties", self.sizes), ("keys", keys)):
                 file.write(f"[{title}]\n" + "".join(f"{key} = {value!r}\n" for key, value in table.items()))
 
     def _prepare_party(self, name: str) -> None:
-        pyarrow.csv.write_csv(TABLES[name], self.folder / f"{name}.csv")
+        pyarrow.csv.write_csv(self.tables[name], self.folder / f"{name}.csv")
         ledger = self.folder / f"{name}.ledger"
         Ledger.create(ledger, SCHEMA.name, self._budget, composition=self._composition)
         settings = {
             "name": name,
             "plan": "plan.toml",
+            "min_colluding": 0,
             "identity": f"{name}.key",
             "coordinator": f"127.0.0.1:{self.port}",
             "certificate": "coordinator.crt",
             "ledger": f"{name}.ledger",
-            "max_epsilon": 2.0,
+            "max_epsilon": 4.0,
             "max_delta": 1e-5,
             "model": f"{name}.privlearn",
             "wait_seconds": self.wait_seconds,
@@ -72,14 +75,18 @@ class Site:
         self._write(f"{name}.toml", settings)
 
     def _write(self, name: str, settings: dict[str, Any]) -> None:
-        text = "".join(f"{key} = {value!r}\n" for key, value in settings.items())
+        words = {True: "true", False: "false"}
+        text = "".join(
+            f"{key} = {words[value] if isinstance(value, bool) else repr(value)}\n"
+            for key, value in settings.items()
+        )
         (self.folder / name).write_text(text)
 
     def start(self) -> None:
-        for name in ("coordinator", *SIZES):
+        for name in ("coordinator", *self.sizes):
             self.start_one(name)
 
-    def start_one(self, name: str) -> None:
+    def start_one(self, name: str, *more: str) -> None:
         """A process; a second one of the same name writes where the first one stopped."""
         if name == "coordinator":
             patience = str(self.coordinator_patience_seconds)
@@ -92,6 +99,7 @@ class Site:
                 patience,
                 "--wait",
                 str(self.coordinator_wait_seconds),
+                *more,
             ]
         else:
             arguments = ["party", f"{name}.toml", "--data", f"{name}.csv"]

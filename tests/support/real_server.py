@@ -17,11 +17,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from privlearn.planning.stand_in import synthetic_table
-from privlearn.service.access.keys import create_key
-from privlearn.service.holder.settings import Owner
-from privlearn.service.store.log_file import first_head, kept_events, verify_log
-from privlearn.service.store.store import open_store
+from privlearn.estimators.forecast.stand_ins import synthetic_table
+from privlearn.server.access.keys import create_key
+from privlearn.server.holder.settings import Owner
+from privlearn.server.store.log_file import first_head, iterate_events, verify_log
+from privlearn.server.store.store import open_store
 from tests.support.ports import free_port
 from tests.support.raw_store import counted, execute
 from tests.support.service_support import SCHEMA, write_clinic
@@ -128,7 +128,7 @@ class Clinic:
         assert len(paid) == len(set(paid))
         assert done == made == set(paid)
         assert received <= done
-        verify_log(first_head(self.store), kept_events(self.store))
+        verify_log(first_head(self.store), iterate_events(self.store))
 
     def _owner(self, port: int) -> Path:
         folder = self._folder / str(port)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from privlearn.budget.ledger import Ledger
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.ledger import Ledger
-from privlearn.multiparty.run.conversation import Parts, Stage
-from privlearn.multiparty.run.coordinator_run import CoordinatorRun
-from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
-from privlearn.multiparty.run.party_run import PartyRun
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.multiparty.run.purse import Purse
-from privlearn.multiparty.run.training import Party
+from privlearn.parties.run.conversation import Parts, Stage
+from privlearn.parties.run.coordinator_run import CoordinatorRun
+from privlearn.parties.run.identity import COORDINATOR_NAME, Identity
+from privlearn.parties.run.joint_training import JointTraining
+from privlearn.parties.run.party_run import PartyRun
+from privlearn.parties.run.run_budget import RunBudget
 
 SIZES = {"north": 600, "south": 800, "west": 1000}
 IDENTITIES = {name: Identity.generate() for name in (COORDINATOR_NAME, *SIZES)}
@@ -24,9 +23,15 @@ SCHEMA = census_schema().model_copy(
 )
 
 
-def plan_of(**changes: Any) -> MultipartyPlan:
-    settings: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "rounds": 2, "keys": KEYS}
-    return MultipartyPlan(schema=SCHEMA, parties=SIZES, **settings | changes)
+def agreement_of(**changes: Any) -> JointTraining:
+    settings: dict[str, Any] = {
+        "epsilon": 2.0,
+        "delta": 1e-5,
+        "rounds": 2,
+        "keys": KEYS,
+        "accept_curious_parties": True,
+    }
+    return JointTraining(schema=SCHEMA, parties=SIZES, **settings | changes)
 
 
 class Wire:
@@ -36,8 +41,8 @@ class Wire:
     returns what arrives, or None if nothing does.
     """
 
-    def __init__(self, plan: MultipartyPlan, ledger: Ledger | None = None) -> None:
-        self.plan = plan
+    def __init__(self, agreement: JointTraining, ledger: Ledger | None = None) -> None:
+        self.agreement = agreement
         self.told: list[str] = []
         self.heard: dict[str, list[str]] = {name: [] for name in SIZES}
         self.traffic: list[bytes] = []
@@ -46,16 +51,18 @@ class Wire:
         )
         self.parties = {
             name: PartyRun(
-                plan,
+                agreement,
                 name,
                 IDENTITIES[name],
-                Party.from_table(plan, name, TABLES[name]),
-                Purse(plan, name, ledger),
+                agreement.read_party(name, TABLES[name]),
+                RunBudget(agreement, name, ledger),
                 self.heard[name].append,
             )
             for name in SIZES
         }
-        self.coordinator = CoordinatorRun(plan, IDENTITIES[COORDINATOR_NAME], self.exchange, self.told.append)
+        self.coordinator = CoordinatorRun(
+            agreement, IDENTITIES[COORDINATOR_NAME], self.exchange, self.told.append
+        )
 
     def exchange(self, stage: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
         replies: dict[int, Parts | str] = {}

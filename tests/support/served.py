@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 import uvicorn
 
-from privlearn.ledger import Ledger
-from privlearn.listening import listen
-from privlearn.service.access.keys import create_key
-from privlearn.service.holder.settings import Owner
-from privlearn.service.jobs import workers
-from privlearn.service.server import configuration, make_app
-from privlearn.service.service import Service
+from privlearn.budget.ledger import Ledger
+from privlearn.parties.listening import listen
+from privlearn.server.access.keys import create_key
+from privlearn.server.holder.settings import Owner
+from privlearn.server.jobs import workers
+from privlearn.server.server import configuration, make_app
+from privlearn.server.service import Service
 from tests.support.forked import child_context, warm_up
 
 workers.PROCESSES = (
@@ -44,9 +44,11 @@ class Served:
 
     def train(self, kind: str, **request: Any) -> str:
         """Ask as alice, wait, and return the result's id."""
-        asked = self.alice.post(f"/v1/{kind}", json={"dataset": "clinic", "epsilon": 0.5} | request)
-        assert asked.status_code == 202, asked.text
-        return self.finished(asked.json()["id"])["result"]
+        answer = self.alice.post(
+            "/v1/jobs", json={"kind": kind, "dataset": "clinic", "epsilon": 0.5} | request
+        )
+        assert answer.status_code == 202, answer.text
+        return self.finished(answer.json()["id"])["result"]
 
     def finished(self, job_id: str) -> dict[str, Any]:
         job = {"state": "waiting"}

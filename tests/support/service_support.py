@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from privlearn.data import write_table
 from privlearn.data.schema.schema import Schema
-from privlearn.planning.stand_in import synthetic_table
-from privlearn.service.holder.settings import Owner
-from privlearn.service.jobs.requests import JobRequest
+from privlearn.estimators.forecast.stand_ins import synthetic_table
+from privlearn.server.holder.settings import Owner
+from privlearn.server.jobs.requests import JobRequest
 
 SCHEMA = Schema.from_dict(
     {

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn.arrays import Array
-from privlearn.erm import HuberHinge
+from privlearn.data.parts import Part
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.objects import canonical, object_to_bytes
@@ -20,6 +22,7 @@ from privlearn.mechanisms import FunctionRelease
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.mechanisms.task import Task
 from privlearn.sessions import InteractivePredictor, SharedStore
+from privlearn.solvers import HuberHinge
 
 PROMISE = Guarantee(1.0, 1e-5)
 SURPRISE = 1e-7
@@ -30,6 +33,8 @@ class WrittenLearner:
     """f = sum_i coefficient_i k(centre_i, .) for each row of coefficients, with any public facts."""
 
     takes_objects = keeps_objects = False
+    records_schema: Schema | None = None
+    records_part: Part | None = None
 
     def __init__(
         self,
@@ -44,13 +49,13 @@ class WrittenLearner:
         self.kernel = kernel or kernel_from_name("rbf", gamma=2.0)
         self.total, self.regularization = total, regularization
 
-    def facts(self, neighbours: str) -> KernelTask:
+    def kernel_task(self, neighbours: str) -> KernelTask:
         functions = len(self.coefficients)
         task = Task(HuberHinge(), self.total, 1, functions, self.regularization, 1e-10, neighbours)
         return KernelTask(task, solver_distance=1e-8)
 
     def describe(self) -> dict[str, Any]:
-        return {"kernel": self.kernel.to_dict(), "classes": ["no", "yes"]}
+        return {"encoding": {}, "kernel": self.kernel.to_dict(), "classes": ["no", "yes"]}
 
     def encode(self, data: Any) -> Array:
         points = np.asarray(data, dtype=float)
@@ -61,14 +66,17 @@ class WrittenLearner:
     def similarity(self, points: Any, others: Any) -> Array:
         return self.kernel(points, others) / self.kernel.bound
 
-    def predicted(self, scores: Array) -> NDArray[Any]:
+    def predict(self, scores: Array) -> NDArray[Any]:
         return np.where(scores[:, 0] > 0, "yes", "no")
 
     def values(self, points: Any) -> Array:
         return np.asarray(self.similarity(points, self.centres) @ self.coefficients.T)
 
-    def solve(self) -> None:
-        """Nothing to do."""
+    def freeze(self) -> Self:
+        return copy.copy(self)
+
+    def solve(self) -> Self:
+        return self
 
     def function_bytes(self) -> bytes:
         return self.coefficients.tobytes()
@@ -76,8 +84,10 @@ class WrittenLearner:
     def training_digest(self) -> str:
         return sha256(self.centres.tobytes()).hexdigest()
 
-    def restore_function(self, content: bytes) -> None:
-        self.coefficients = np.frombuffer(content).reshape(self.coefficients.shape)
+    def restore_function(self, content: bytes) -> Self:
+        restored = copy.copy(self)
+        restored.coefficients = np.frombuffer(content).reshape(self.coefficients.shape)
+        return restored
 
 
 def letter_kernel(X: list[str], Z: list[str]) -> Array:
@@ -129,7 +139,8 @@ def written_learner(functions: int = 1, **settings: Any) -> WrittenLearner:
 
 def open_session(path: Path | SharedStore, learner: Any = None, **settings: Any) -> InteractivePredictor:
     # Some learners say that they had 10^8 records, so that the noise is small.
-    usual: dict[str, Any] = {"guarantee": PROMISE, "random_state": 0, "accept_weak_privacy": True}
+    seed = None if "ledger" in settings else 0  # a ledger takes secure noise only
+    usual: dict[str, Any] = {"guarantee": PROMISE, "random_state": seed, "accept_weak_privacy": True}
     return InteractivePredictor(learner or written_learner(), state=path, **usual | settings)
 
 

@@ -20,7 +20,16 @@ from pathlib import Path
 from typing import NoReturn
 
 CLIENT = Path(__file__).with_name("warm_client.py")
-READ_BEFORE = ("cli", "client", "data", "estimators", "evaluation", "ledger", "planning", "release")
+READ_BEFORE = (
+    "cli",
+    "client",
+    "data",
+    "estimators",
+    "statistics",
+    "budget.ledger",
+    "estimators.forecast",
+    "release",
+)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def test_the_source_archive_holds_documentation_and_tests(dist: Path) -> None:
     top = f"privlearn_core-{__version__}"
     with tarfile.open(dist / f"{top}.tar.gz") as archive:
         held = set(archive.getnames())
-    wanted = ("LICENSE", "README.md", "docs/tutorial.md", "tests/test_heavy.py", "src/privlearn/py.typed")
+    wanted = ("LICENSE", "README.md", "docs/tutorial.md", "tests/test_imports.py", "src/privlearn/py.typed")
     assert {f"{top}/{name}" for name in wanted} <= held
     linked = set(re.findall(r"\]\(([\w/.-]+\.(?:md|svg))", (ROOT / "README.md").read_text("utf-8")))
     assert {f"{top}/{path}" for path in linked} <= held

@@ -2,6 +2,7 @@
 
 from tools.planted import (
     approving,
+    charging,
     cluster,
     console,
     evaluation,
@@ -13,14 +14,16 @@ from tools.planted import (
     mechanisms,
     parties,
     private_count,
+    reading,
     serving,
     storing,
 )
-from tools.planted.mutant import Mutant
+from tools.planted.mutant import Mutant, TextMutant
 
-MUTANTS: list[Mutant] = [
+MUTANTS: list[Mutant | TextMutant] = [
     *mechanisms.MUTANTS,
     *learning.MUTANTS,
+    *reading.MUTANTS,
     *storing.MUTANTS,
     *parties.MUTANTS,
     *private_count.MUTANTS,
@@ -33,4 +36,5 @@ MUTANTS: list[Mutant] = [
     *serving.MUTANTS,
     *approving.MUTANTS,
     *console.MUTANTS,
+    *charging.MUTANTS,
 ]

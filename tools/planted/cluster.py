@@ -8,35 +8,34 @@ from tools.planted.mutant import Mutant
 HERE = ("estimators/cluster/test_fit_here.py",)
 THERE = ("estimators/cluster/test_cluster.py",)
 PARTS = ("estimators/cluster/test_partition.py",)
-SUMS = ("erm/test_summed.py",)
-SERVED = ("service/test_training_on_cluster.py",)
+SUMS = ("solvers/test_summed.py",)
+SERVED = ("server/test_training_on_cluster.py",)
 
-SUMMED = "erm/summed.py"
-WORKERS = "estimators/cluster/workers.py"
-PARTITION = "estimators/cluster/partition.py"
-HELD = "estimators/cluster/held.py"
-ROWS = "estimators/cluster/rows.py"
 
 # fmt: off
 MUTANTS = [
-    Mutant("cluster: rows in the clear", WORKERS, 'if not (address.startswith("tls://") or is_local(address)):', "if False:", SERVED),
-    Mutant("cluster: every host is this machine", WORKERS, "ipaddress.ip_address(parts.hostname or \"\").is_loopback", "True", SERVED),
-    Mutant("cluster: a worker in the clear reads", PARTITION, "    check_address(address)\n", "", PARTS),
-    Mutant("cluster: only the first workers are looked at", HELD, "            self._check_workers()\n", "            pass\n", HERE),
-    Mutant("cluster: no certificate of one's own", ROWS, 'if address.startswith("tls://") and None in files.values():', "if False:", THERE),
-    Mutant("cluster: any version", WORKERS, "if self.version != version:", "if False:", (*PARTS, *HERE)),
-    Mutant("cluster: rows on a worker's disk", WORKERS, "not isinstance(get_worker().data, dict)", "False", HERE),
-    Mutant("cluster: places are told the linear term", SUMMED, "value, gradient = self._places.total(RowsAt.sums, coefficients)", "self._places.total(RowsAt.mass); value, gradient = self._places.total(RowsAt.sums, coefficients); self._places.total(RowsAt.sums, self.linear)", SUMS),
-    Mutant("cluster: sums as they come", SUMMED, "return [pairwise_sum(column, column[0].shape) for column in columns]", "return [np.sum(np.array(column), axis=0) + 0.0 for column in columns]", SUMS),
-    Mutant("cluster: any number of partitions", SUMMED, "if len(rows) > MOST_PLACES or max(rows, default=0) > MOST_ROWS_OF_A_PLACE:", "if False:", SUMS),
-    Mutant("cluster: a partition travels with its rows", PARTITION, "        return Receipt, (self.receipt.rows, self.receipt.digest, self.receipt.worker, self.receipt.token)\n", "        return Partition, (self.receipt, self._cells, self._goal, self._owners)\n", PARTS),
-    Mutant("cluster: a partition that was read again unasked answers", PARTITION, "if partition.receipt.token != token:", "if False:", PARTS),
-    Mutant("cluster: rows of persons without weights", PARTITION, "if self._owners is not None and self._weights is None:", "if False:", PARTS),
-    Mutant("cluster: the digest forgets answers", PARTITION, "[answers] if owners is None else [answers, owners.of_row, owners.keys]", "[] if owners is None else [owners.of_row, owners.keys]", PARTS),
-    Mutant("cluster: rows may change", HELD, "if known is not None and known != receipt.digest:", "if False:", THERE),
-    Mutant("cluster: a worker's error quotes a cell", PARTITION, 'f"a worker failed with {type(error).__name__}: its memory may be too small"', 'f"a worker failed with {error}"', PARTS),
-    Mutant("cluster: a person weighs once in each partition", PARTITION, "np.split((1.0 / rows)[person.ravel()], ends)", "np.split(1.0 / np.concatenate(counts), ends)", (*PARTS, *HERE)),
-    Mutant("cluster: identifiers without the secret", PARTITION, "hashlib.blake2b(name.encode(), digest_size=16, key=secret)", "hashlib.blake2b(name.encode(), digest_size=16)", PARTS),
-    Mutant("cluster: rows stay after the fit", HELD, "        self._forget(range(len(self._futures)))\n", "        pass\n", HERE),
-    Mutant("cluster: what was paid is not said", "ledger/charge.py", 'message = f"{error}. {self.cost.guarantee} {recorded}: whoever saw this may have learnt something"', 'message = str(error)', THERE),
-]
+    Mutant("cluster: rows in the clear", "privlearn.estimators.cluster.workers:check_address", "not (address.startswith('tls://') or is_local(address))", "False", SERVED),
+    Mutant("cluster: every host is this machine", "privlearn.estimators.cluster.workers:is_local", "ipaddress.ip_address(parts.hostname or '').is_loopback", "True", SERVED),
+    Mutant("cluster: a worker in the clear reads", "privlearn.estimators.cluster.partition:_load", "check_address(address)", "", PARTS),
+    Mutant("cluster: only the first workers are looked at", "privlearn.estimators.cluster.remote_rows:RemoteRows._load", "self._check_workers()", "pass", HERE),
+    Mutant("cluster: no certificate of one's own", "privlearn.estimators.cluster.rows:Cluster.__init__", "address.startswith('tls://') and None in files.values()", "False", THERE),
+    Mutant("cluster: any version", "privlearn.estimators.cluster.workers:WorkerProperties.check", "self.version != version", "False", (*PARTS, *HERE)),
+    Mutant("cluster: rows on a worker's disk", "privlearn.estimators.cluster.workers:WorkerProperties.here", "not isinstance(get_worker().data, dict)", "False", HERE),
+    Mutant("cluster: places are told the linear term", "privlearn.solvers.summed:_Summed.sums", "value, gradient = self._partitions.total(PartitionRows.sums, coefficients)", """
+        self._partitions.total(PartitionRows.mass)
+        value, gradient = self._partitions.total(PartitionRows.sums, coefficients)
+        self._partitions.total(PartitionRows.sums, self.linear)
+    """, SUMS),
+    Mutant("cluster: sums as they come", "privlearn.solvers.summed:sums_in_order", "pairwise_sum(column, column[0].shape)", "np.sum(np.array(column), axis=0) + 0.0", SUMS),
+    Mutant("cluster: any number of partitions", "privlearn.solvers.summed:check_partitions", "len(rows) > MAX_PARTITIONS or max(rows, default=0) > MAX_PARTITION_ROWS", "False", SUMS),
+    Mutant("cluster: a partition travels with its rows", "privlearn.estimators.cluster.partition:Partition.__reduce__", "Receipt, (self.receipt.rows, self.receipt.digest, self.receipt.worker, self.receipt.token)", "Partition, (self.receipt, self._cells, self._targets, self._owners)", PARTS),
+    Mutant("cluster: a partition that was read again unasked answers", "privlearn.estimators.cluster.partition:answer_query", "partition.receipt.token != token", "False", PARTS),
+    Mutant("cluster: rows of persons without weights", "privlearn.estimators.cluster.partition:Partition.prepare", "self._owners is not None and self._weights is None", "False", PARTS),
+    Mutant("cluster: the digest forgets answers", "privlearn.estimators.cluster.partition:_digest", "[answers] if owners is None else [answers, owners.of_row, owners.keys]", "[] if owners is None else [owners.of_row, owners.keys]", PARTS),
+    Mutant("cluster: rows may change", "privlearn.estimators.cluster.remote_rows:RemoteRows._check_receipt", "expected is not None and expected != receipt.digest", "False", THERE),
+    Mutant("cluster: a worker's error quotes a cell", "privlearn.estimators.cluster.partition:or_refusal", "f'a worker failed with {type(error).__name__}: its memory may be too small'", "f'a worker failed with {error}'", PARTS),
+    Mutant("cluster: a person weighs once in each partition", "privlearn.estimators.cluster.partition:_count_persons", "(1.0 / rows)[person.ravel()]", "1.0 / np.concatenate(counts)", (*PARTS, *HERE)),
+    Mutant("cluster: identifiers without the secret", "privlearn.estimators.cluster.partition:Owners.of", "key=secret", "", PARTS),
+    Mutant("cluster: rows stay after the fit", "privlearn.estimators.cluster.remote_rows:RemoteRows.release_rows", "self._forget(range(len(self._futures)))", "pass", HERE),
+    Mutant("cluster: what was paid is not said", "privlearn.budget.charge:Charge._run", "f'{error}. {self.cost.guarantee} {recorded}: this failure may reveal something about the rows'", "str(error)", THERE),
+]  # fmt: skip

@@ -5,31 +5,42 @@ from __future__ import annotations
 
 from tools.planted.mutant import TRAININGS, Mutant
 
-CHANGES = ("service/changes/test_changes.py",)
-FORMS = ("service/pages/test_console_pages.py",)
+CHANGES = ("server/changes/test_changes.py",)
+FORMS = ("server/pages/test_console_pages.py",)
 
 MUTANTS = [
-    Mutant("console: a link leads elsewhere", "service/holder/console_sources.py", "return found if all(part.resolve().is_relative_to(root) for part in parts) else None", "return found", CHANGES),
-    Mutant("console: a path leads elsewhere", "service/holder/console_sources.py", "    try:\n        found = (root / place).resolve(strict=True)", "    return root / place if (root / place).exists() else None\n    try:\n        found = (root / place).resolve(strict=True)", CHANGES),
-    Mutant("console: beside the file, over its head", "service/holder/made.py", "analysts[analyst].setdefault(dataset, share)", "analysts[analyst][dataset] = share", CHANGES),
-    Mutant("console: a disabled analyst goes on", "service/holder/made.py", "        if not one.disabled:\n", "        if True:\n", CHANGES),
-    Mutant("console: a disabled analyst's keys open", "service/changes/analysts.py", "            end_key(connection, key_id)\n", "            pass\n", CHANGES),
-    Mutant("console: a share is raised in silence", "service/changes/analysts.py", "and not reason:", "and False:", CHANGES),
-    Mutant("console: a share beyond the whole", "service/changes/analysts.py", '        check_share("epsilon", share, service.catalog.owner.datasets.get(dataset))\n', "        pass\n", CHANGES),
-    Mutant("console: what the file declares is changed", "service/changes/analysts.py", "    if dataset in found.fixed:\n", "    if False:\n", CHANGES),
-    Mutant("console: a change without a line in the log", "service/changes/change.py", "        record_with(connection, service.store, caller.name, action, dataset, by=caller.key_id, **told)\n", "", CHANGES),
-    Mutant("console: anybody changes it", "service/changes/change.py", "    if not caller.is_holder:\n", "    if False:\n", CHANGES),
-    Mutant("console: a rotated key stays", "service/changes/keys.py", "        let_expire(connection, key_id, ends)\n", "", CHANGES),
-    Mutant("console: a rotated key lives longer", "service/access/keys.py", 'ends = min(as_text(at), find_key(connection, key_id).expires or "9")', "ends = as_text(at)", CHANGES),
-    Mutant("console: a stolen login makes a holder's key", "service/changes/keys.py", "if found.caller.role not in ISSUED_ROLES:", "if False:", CHANGES),
-    Mutant("console: the same people, two budgets", "service/changes/datasets.py", "other = served_as(name, path, served)", "other = None", CHANGES),
-    Mutant("console: two budgets by way of a pattern", "service/holder/same_files.py", "return below or not _opened(one).isdisjoint(_opened(other))", "return below", CHANGES),
-    Mutant("console: a server starts with two names of one table", "service/holder/catalogs.py", "check_declared(owner, self.made)", "pass", CHANGES),
-    Mutant("console: another schema is a version", "service/changes/datasets.py", "if content.digest != old.digest:", "if False:", CHANGES),
-    Mutant("console: a job reads whatever is newest", "service/jobs/training.py", "catalog.named(job.dataset, job.version)", "catalog.named(job.dataset)", (*CHANGES, *TRAININGS)),
-    Mutant("console: a session reads whatever is newest", "service/jobs/answering.py", "named(session.dataset, session.version)", "named(session.dataset)", CHANGES),
-    Mutant("console: a retired data set is asked", "service/service.py", "    if asked.offered.settings.retired:\n", "    if False:\n", CHANGES),
-    Mutant("console: other processes never hear of it", "service/holder/catalogs.py", "            if made != self.made:\n", "            if False:\n", CHANGES),
-    Mutant("console: done before it is asked", "service/pages/change.py", 'if request.method == "GET" or text_of(form, "sure") != "yes":', 'if request.method == "GET":', FORMS),
-    Mutant("console: a reload makes a second key", "service/pages/key_changes.py", 'expires=ends, key_id=typed["once"][:16]', "expires=ends", FORMS),
+    Mutant("console: a link leads elsewhere", "privlearn.server.holder.console:_inside", "path if all((part.resolve().is_relative_to(root) for part in parts)) else None", "path", CHANGES),
+    Mutant("console: a path leads elsewhere", "privlearn.server.holder.console:_inside", """
+        try:
+            ...
+        except (OSError, RuntimeError):
+            return None
+    """, """
+        return root / relative if (root / relative).exists() else None
+        try:
+            ...
+        except (OSError, RuntimeError):
+            return None
+    """, CHANGES),
+    Mutant("console: beside the file, over its head", "privlearn.server.holder.console_state:merge", "analysts[analyst].setdefault(dataset, share)", "analysts[analyst][dataset] = share", CHANGES),
+    Mutant("console: a disabled analyst goes on", "privlearn.server.holder.console_state:merge", "not one.disabled", "True", CHANGES),
+    Mutant("console: a disabled analyst's keys open", "privlearn.server.changes.analysts:disable_analyst", "end_key(connection, key_id)", "pass", CHANGES),
+    Mutant("console: a share is raised in silence", "privlearn.server.changes.analysts:check_new_share", "not reason", "False", CHANGES),
+    Mutant("console: a share beyond the whole", "privlearn.server.changes.analysts:check_new_share", "check_share('epsilon', share, service.catalog.owner.datasets.get(dataset))", "pass", CHANGES),
+    Mutant("console: what the file declares is changed", "privlearn.server.changes.analysts:check_changeable_share", "dataset in found.fixed", "False", CHANGES),
+    Mutant("console: a change without a line in the log", "privlearn.server.changes.change:change_transaction", "record_with(connection, service.store, caller.name, action, dataset, by=caller.key_id, **details)", "", CHANGES),
+    Mutant("console: anybody changes it", "privlearn.server.changes.change:check_allowed", "not caller.is_holder", "False", CHANGES),
+    Mutant("console: a rotated key stays", "privlearn.server.changes.keys:rotate_key", "shorten_expiry(connection, key_id, ends)", "", CHANGES),
+    Mutant("console: a rotated key lives longer", "privlearn.server.access.keys:shorten_expiry", "min(as_text(at), find_key(connection, key_id).expires or '9')", "as_text(at)", CHANGES),
+    Mutant("console: a stolen login makes a holder's key", "privlearn.server.changes.keys:_check_rotation", "found.caller.role not in ISSUED_ROLES", "False", CHANGES),
+    Mutant("console: the same people, two budgets", "privlearn.server.changes.datasets:_check_not_served", "find_other_name(name, path, served)", "None", CHANGES),
+    Mutant("console: two budgets by way of a pattern", "privlearn.server.holder.console_state:_overlap", "below or not _file_ids(one).isdisjoint(_file_ids(other))", "below", CHANGES),
+    Mutant("console: a server starts with two names of one table", "privlearn.server.holder.catalog:Catalogs.__init__", "check_declared(owner, self.console_state)", "pass", CHANGES),
+    Mutant("console: another schema is a version", "privlearn.server.changes.datasets:check_new_version", "content.digest != old.digest", "False", CHANGES),
+    Mutant("console: a job reads whatever is newest", "privlearn.server.jobs.running:run_job", "job.version", "", (*CHANGES, *TRAININGS)),
+    Mutant("console: a session reads whatever is newest", "privlearn.server.jobs.sessions:OpenSessions._reopen", "session.version", "", CHANGES),
+    Mutant("console: a retired data set is asked", "privlearn.server.service:_check_guarantee", "context.offered.settings.retired", "False", CHANGES),
+    Mutant("console: other processes never hear of it", "privlearn.server.holder.catalog:Catalogs.refresh", "state != self.console_state", "False", CHANGES),
+    Mutant("console: done before it is asked", "privlearn.server.pages.change:carry_out", "request.method == 'GET' or text_of(form, 'sure') != 'yes'", "request.method == 'GET'", FORMS),
+    Mutant("console: a reload makes a second key", "privlearn.server.pages.key_changes:issue.do", "key_id=typed['once'][:16]", "", FORMS),
 ]  # fmt: skip

@@ -8,65 +8,62 @@ from tools.planted.mutant import Mutant, scaled
 CURVED = ("mechanisms/test_curvature.py",)
 BOUGHT = ("explain/test_buying.py",)
 HELD = ("explain/test_intervals.py",)
+SHIFTED = ("explain/test_worst_case.py",)
 SHOWN = ("explain/test_column_effects.py",)
 ADDED = ("explain/test_one_prediction.py",)
 REFINED = ("release/test_refinement.py",)
 
-CURVATURE = "mechanisms/statistics/curvature.py"
-SUMS = "estimators/curvature_rows.py"
-BUYING = "explain/buying.py"
-FILE = "release/curvature_file.py"
-UNCERTAIN = "explain/uncertainty.py"
-BANDS = "explain/bands.py"
-EFFECTS = "explain/directions.py"
-COLUMNS = "explain/column_effects.py"
-ONE = "explain/one_prediction.py"
-ARTIFACT = "release/artifact.py"
-VERIFIED = "release/verification.py"
-REFINING = "release/refinement.py"
 
 # fmt: off
 MUTANTS = [
-    *scaled("noise of the Hessian", CURVATURE, "_noisy(hessian, @self.hessian_noise_scale@,", CURVED),
-    *scaled("noise of the gradients' spread", CURVATURE, "_noisy(gradients, @self.gradient_noise_scale@,", CURVED),
-    *scaled("noise beside the diagonal", CURVATURE, "add_gaussian(matrix[above], @scale * _ROOT_HALF@,", CURVED),
-    *scaled("curvature's calibrated noise", CURVATURE, "            @task.relation.moments@ / (whole", CURVED),
-    Mutant("curvature: a replaced record moves it once", CURVATURE, "moved, grid = self.task.relation.moments,", "moved, grid = 1.0,", CURVED),
-    Mutant("curvature: the gradients are free", CURVATURE, "moved / self.gradient_noise_scale + grid)", "0.0)", CURVED),
-    Mutant("curvature: weights are forgotten in the slope", CURVATURE, "self.task.loss.lipschitz * self.task.weight_bound", "self.task.loss.lipschitz", CURVED),
-    Mutant("curvature: factors are rounded, not cut", SUMS, "np.trunc(joined * UNIT)", "np.copysign(np.ceil(np.abs(joined * UNIT)), joined)", CURVED),
-    Mutant("curvature: sums of floats", SUMS, "    whole = np.trunc(joined * UNIT)\n", "    whole = joined * UNIT\n", CURVED),
-    Mutant("curvature: half of a class's curvature", SUMS, "np.sqrt(weights * chances[:, number, np.newaxis])", "np.sqrt(0.5 * weights * chances[:, number, np.newaxis])", CURVED),
-    Mutant("curvature: targets are forgotten", SUMS, "* scores[:, 0] - self._offsets[part]", "* scores[:, 0]", CURVED),
-    Mutant("curvature: pure privacy is sold", CURVATURE, "if guarantee.delta == 0.0:", "if False:", CURVED),
-    Mutant("curvature: persons with several rows", CURVATURE, "if task.rows_per_person > 1 or task.averaged:", "if False:", BOUGHT),
-    Mutant("curvature: another table", BUYING, "if task.relation.count_is_public and rows.total != task.total:", "if False:", BOUGHT),
-    Mutant("curvature: other class weights", BUYING, "if rows.goal.weight_bound != task.weight_bound:", "if False:", BOUGHT),
-    Mutant("curvature: rows are not centred", BUYING, "    if isinstance(encoder, CentredEncoder):\n", "    if False:\n", BOUGHT),
-    Mutant("curvature: paid by nobody", BUYING, "        ledger=ledger,\n        cost", "        ledger=None,\n        cost", BOUGHT),
-    Mutant("curvature: bytes may change", FILE, "if found.to_bytes() != raw:", "if False:", BOUGHT),
-    *scaled("intervals: the noise", UNCERTAIN, "noise = [@self._deviation@ * reach", HELD),
-    Mutant("intervals: no sampling", UNCERTAIN, 'curved.gradients if curved is not None and self.kind == "confidence" else None', "None", HELD),
-    Mutant("intervals: the second noise is forgotten", UNCERTAIN, "self._second_deviation * functions", "0.0 * functions", HELD),
-    Mutant("intervals: no bootstrap", UNCERTAIN, "np.resize(ratios, errors.shape)", "np.ones_like(errors)", HELD),
-    Mutant("intervals: the bootstrap draws half of the noise", UNCERTAIN, "generator.normal(0.0, scale, size)", "generator.normal(0.0, 0.5 * scale, size)", HELD),
-    Mutant("intervals: far noise is trusted", UNCERTAIN, "        if moved > most:\n", "        if False:\n", HELD),
-    Mutant("intervals: any curvature will do", UNCERTAIN, "self.curvature.release_sha256 != self.release.digest", "False", HELD),
-    Mutant("intervals: other laws taken for normal", UNCERTAIN, 'return self._mechanism.noise == "gaussian" or', "return True or", HELD),
-    Mutant("importance: bars hold one by one", COLUMNS, "return 1.0 - (1.0 - self.level) / (len(self._names) + len(self._pairs))", "return self.level", SHOWN),
-    Mutant("importance: half of the error", COLUMNS, "half = longest / math.sqrt(len(functions))", "half = 0.5 * longest / math.sqrt(len(functions))", SHOWN),
-    Mutant("importance: the norm is not allowed for", COLUMNS, "return self.lower > self.misfit", "return self.lower > 0.0", SHOWN),
-    Mutant("importance: sampling is forgotten", UNCERTAIN, "            noise.append(self._sampling_bound * functions)\n", "            pass\n", SHOWN),
-    Mutant("importance: other laws taken for normal", UNCERTAIN, 'if self._mechanism.noise == "laplace":', "if False:", SHOWN),
-    Mutant("explain: a pair counts for its first column", ONE, 'shown = [" x ".join(name) or "intercept" for name in names]', 'shown = [" x ".join(name[:1]) or "intercept" for name in names]', ADDED),
-    Mutant("explain: nothing is usual", ONE, "base = float(offset + width * usual @ weights)", "base = float(offset)", ADDED),
-    Mutant("refine: steps are not repeated", ARTIFACT, "if not np.array_equal(release.refinement.apply(release.model.encoder), release.model.coefficients):", "if False:", REFINED),
-    Mutant("refine: any origin will do", ARTIFACT, '["origin_sha256"] != release.origin.digest:', '["origin_sha256"] == "":', REFINED),
-    Mutant("refine: the given origin is not compared", VERIFIED, "if origin is not None and proven.origin != Release.load(origin).digest:", "if False:", REFINED),
-    Mutant("refine: falling neighbours are not pooled", REFINING, "pools[-2][0] > pools[-1][0]", "False", REFINED),
-    Mutant("refine: intervals of what was refined", UNCERTAIN, "        if self.release.refinement is not None:\n", "        if False:\n", REFINED),
-    Mutant("effects: the level is not raised", BANDS, "raised = 1.0 - (1.0 - self.level) / len(values)", "raised = 0.5", HELD),
-    Mutant("effects: other columns' parts count", EFFECTS, "own = np.array([name in columns for columns in encoder.feature_columns])", "own = np.ones(encoder.dimension, bool)", HELD),
-    Mutant("effects: each row keeps its own norm", EFFECTS, "return np.where(scaled, usual * undivided, means)", "return means", HELD),
-]
+    *scaled("noise of the Hessian", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.run", "@self.hessian_noise_scale", CURVED),
+    *scaled("noise of the gradients' spread", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.run", "@self.gradient_noise_scale", CURVED),
+    *scaled("noise beside the diagonal", "privlearn.mechanisms.statistics.curvature:_noisy", "@scale * _ROOT_HALF", CURVED),
+    *scaled("curvature's calibrated noise", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.calibrate", "@task.relation.moments", CURVED),
+    Mutant("curvature: a replaced record moves it once", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.ratio", "self.task.relation.moments", "1.0", CURVED),
+    Mutant("curvature: the gradients are free", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.ratio", "sensitivity / self.gradient_noise_scale + grid", "0.0", CURVED),
+    Mutant("curvature: weights are forgotten in the slope", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.gradient_bound", "self.task.loss.lipschitz * self.task.weight_bound", "self.task.loss.lipschitz", CURVED),
+    Mutant("curvature: factors are rounded, not cut", "privlearn.estimators.curvature_rows:_add_outer", "np.trunc(vectors * UNIT)", "np.copysign(np.ceil(np.abs(vectors * UNIT)), vectors)", CURVED),
+    Mutant("curvature: sums of floats", "privlearn.estimators.curvature_rows:_add_outer", "np.trunc(vectors * UNIT)", "vectors * UNIT", CURVED),
+    Mutant("curvature: half of a class's curvature", "privlearn.estimators.curvature_rows:CurvatureRows._of_classes", "weights * chances[:, number, np.newaxis]", "0.5 * weights * chances[:, number, np.newaxis]", CURVED),
+    Mutant("curvature: targets are forgotten", "privlearn.estimators.curvature_rows:CurvatureRows._of_margin", "self._signs[part] * scores[:, 0] - self._offsets[part]", "self._signs[part] * scores[:, 0]", CURVED),
+    Mutant("curvature: pure privacy is sold", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.calibrate", "guarantee.delta == 0.0", "False", CURVED),
+    Mutant("curvature: persons with several rows", "privlearn.mechanisms.statistics.curvature:task_refusal", "task.records_of_a_person > 1", "False", BOUGHT),
+    Mutant("curvature: another table", "privlearn.explain.private_curvature:_rows_of", "task.relation.count_is_public and rows.total != task.total", "False", BOUGHT),
+    Mutant("curvature: other class weights", "privlearn.explain.private_curvature:_rows_of", "rows.targets.weight_bound != task.weight_bound", "False", BOUGHT),
+    Mutant("curvature: rows are not centred", "privlearn.explain.private_curvature:_rows_of", "isinstance(encoder, CentredEncoder)", "False", BOUGHT),
+    Mutant("curvature: paid by nobody", "privlearn.explain.private_curvature:curvature", "ledger=ledger", "ledger=None", BOUGHT),
+    Mutant("curvature: bytes may change", "privlearn.release.curvature_file:Curvature.from_bytes", "curvature.to_bytes() != raw", "False", BOUGHT),
+    *scaled("intervals: the noise", "privlearn.explain.uncertainty:Uncertainty._noise_rows", "@self._deviation", HELD),
+    Mutant("worst case: no bias", "privlearn.explain.worst_case:MinimiserShift._component_draws", "self._bias(first)", "0.0 * self._bias(first)", SHIFTED),
+    Mutant("worst case: every loss has a third derivative", "privlearn.solvers.losses:_UnitSlope", "self_concordance: ClassVar[float] = math.inf", "self_concordance: ClassVar[float] = 1.0", ("solvers/test_loss_checks.py",)),
+    Mutant("worst case: half of the wall", "privlearn.explain.worst_case:MinimiserShift._component_draws", "2.0 * self.ridge", "4.0 * self.ridge", SHIFTED),
+    Mutant("worst case: half of the wall, lengths", "privlearn.explain.worst_case:MinimiserShift._length_draws", "2.0 * self.ridge", "4.0 * self.ridge", SHIFTED),
+    Mutant("worst case: CMS11's noise taken for normal", "privlearn.explain.worst_case:MinimiserShift._deviations", "self.noise == 'gaussian'", "True", SHIFTED),
+    Mutant("worst case: the quantile in place of the mean beyond it", "privlearn.explain.worst_case:MinimiserShift.length_quantile", "np.mean(tail)", "tail[0]", SHIFTED),
+    Mutant("intervals: no bias with a curvature", "privlearn.explain.uncertainty:Uncertainty._bias", "0.5 * concordance", "0.0 * concordance", SHIFTED),
+    Mutant("intervals: a free interval to first order", "privlearn.explain.uncertainty:Uncertainty.half_widths", "np.sqrt(_squares(functions)) * self._shift.half_width(level)", "1.96 * np.sqrt(_squares(functions)) * self._deviation / self._ridge", HELD),
+    Mutant("intervals: no sampling", "privlearn.explain.uncertainty:Uncertainty._sampling", "hessian.gradients if hessian is not None and self.kind == 'confidence' else None", "None", HELD),
+    Mutant("intervals: the second noise is forgotten", "privlearn.explain.uncertainty:Uncertainty._noise_rows", "self._second_deviation", "0.0", HELD),
+    Mutant("intervals: no bootstrap", "privlearn.explain.uncertainty:Uncertainty._half_widths", "np.resize(ratios, errors.shape)", "np.ones_like(errors)", HELD),
+    Mutant("intervals: the bootstrap draws half of the noise", "privlearn.explain.uncertainty:symmetric_noise", "generator.normal(0.0, scale, size)", "generator.normal(0.0, 0.5 * scale, size)", HELD),
+    Mutant("intervals: far noise is trusted", "privlearn.explain.uncertainty:Uncertainty._refuse_far_noise", "moved > limit", "False", HELD),
+    Mutant("intervals: any curvature will do", "privlearn.explain.uncertainty:Uncertainty.__post_init__", "self.curvature.release_sha256 != self.release.digest", "False", HELD),
+    Mutant("intervals: other laws taken for normal", "privlearn.explain.uncertainty:Uncertainty._is_normal", "self._mechanism.noise == 'gaussian'", "True", HELD),
+    Mutant("importance: bars hold one by one", "privlearn.explain.column_effects:Effects._each_level", "1.0 - (1.0 - self.level) / (len(self._names) + len(self._pairs))", "self.level", SHOWN),
+    Mutant("importance: half of the error", "privlearn.explain.column_effects:Effects._importance", "longest / math.sqrt(len(functions))", "0.5 * longest / math.sqrt(len(functions))", SHOWN),
+    Mutant("importance: the norm is not allowed for", "privlearn.explain.column_effects:ColumnEffect.above_noise", "self.misfit", "0.0", SHOWN),
+    Mutant("importance: sampling is forgotten", "privlearn.explain.uncertainty:Uncertainty._noise_rows", "noise.append(self._sampling_bound * functions)", "pass", SHOWN),
+    Mutant("importance: other laws taken for normal", "privlearn.explain.uncertainty:Uncertainty._error_lengths", "self._mechanism.noise == 'laplace'", "False", SHOWN),
+    Mutant("explain: a pair counts for its first column", "privlearn.explain.one_prediction:contributions", "' x '.join(name)", "' x '.join(name[:1])", ADDED),
+    Mutant("explain: nothing is usual", "privlearn.explain.one_prediction:contributions", "offset + width * typical @ weights", "offset", ADDED),
+    Mutant("refine: steps are not repeated", "privlearn.release.artifact:_check_refinement", "not np.array_equal(release.refinement.apply(release.model.encoder), release.model.coefficients)", "False", REFINED),
+    Mutant("refine: any origin will do", "privlearn.release.artifact:_check_refinement", "json.loads(members[_REFINEMENT])['origin_sha256'] != release.origin.digest", "json.loads(members[_REFINEMENT])['origin_sha256'] == ''", REFINED),
+    Mutant("refine: the given origin is not compared", "privlearn.release.verification:verify", "origin is not None and proven.origin != Release.load(origin).digest", "False", REFINED),
+    Mutant("refine: falling neighbours are not pooled", "privlearn.release.refinement:isotonic", "pools[-2][0] > pools[-1][0]", "False", REFINED),
+    Mutant("refine: intervals of what was refined", "privlearn.explain.uncertainty:Uncertainty.__post_init__", "self.release.refinement is not None", "False", REFINED),
+    Mutant("effects: the level is not raised", "privlearn.explain.bands:Intervals.shows_effect", "1.0 - (1.0 - self.level) / len(values)", "0.5", HELD),
+    Mutant("effects: other columns' parts count", "privlearn.explain.directions:_own_features", "np.array([name in columns for columns in encoder.feature_columns])", "np.ones(encoder.dimension, bool)", HELD),
+    Mutant("effects: each row keeps its own norm", "privlearn.explain.directions:_own_features", "np.where(scaled, usual * undivided, means)", "means", HELD),
+]  # fmt: skip
 # fmt: on

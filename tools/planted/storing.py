@@ -6,6 +6,7 @@ from __future__ import annotations
 from tools.planted.mutant import (
     ACCOUNTS,
     DEFECTS,
+    FROZEN,
     GUEST_KINDS,
     KERNEL_MODULES,
     KEYS,
@@ -26,97 +27,185 @@ from tools.planted.mutant import (
     WEAK_COMMANDS,
     WEAK_REQUESTS,
     Mutant,
+    TextMutant,
 )
 
-MUTANTS = [
-    Mutant("ledger charged after", "ledger/charge.py", "        with self.ledger.reserve(", "        compute()\n        with self.ledger.reserve(", DEFECTS),
-    Mutant("commit skipped", "ledger/charge.py", "            reservation.commit()\n", "", DEFECTS),
-    Mutant("session: solved before the charge", "sessions/interactive.py", "        opened = charge.pay_for(", "        learner.solve()\n        opened = charge.pay_for(", ("estimators/test_kernel_learner.py",)),
-    Mutant("session: answers leave before they are durable", "sessions/interactive.py", "            turn.append(records)  #", "            #", STATES),
-    Mutant("session: a turn for what is known", "sessions/interactive.py", "asked.items() if key not in self._known]", "asked.items()]", TURNS),
-    Mutant("session: a point drawn twice", "sessions/interactive.py", "for point in points if self._key(point) not in self._known]", "for point in points]", TURNS),
-    Mutant("session: noise not given the others' answers", "sessions/interactive.py", "            self._take_up(turn.missed(len(self._known)))\n", "", TURNS),
-    Mutant("session: an answer known before its commit", "sessions/interactive.py", "what became of it is read in the next turn\n        self._take_up(records)", "what became of it is read in the next turn\n            self._take_up(records)", ("sessions/test_interactive.py",)),
-    Mutant("session: refused for another caller's point", "sessions/interactive.py", "                if not others:\n                    raise\n", "                raise\n", ("sessions/test_interactive.py",)),
-    Mutant("session: a repeated object drawn anew", "features/objects.py", "_joined(sorted(_encoded(pair) for pair in value.items()))", "_joined(_encoded(pair) for pair in value.items())", OBJECTS),
-    Mutant("session: two objects under one key", "features/objects.py", "_LENGTH.pack(len(part)) + part for part in parts", "part + _LENGTH.pack(0)[:1] for part in parts", OBJECTS),
-    Mutant("session: a point that whoever asked can change", "features/objects.py", "return object_from_bytes(object_to_bytes(value))", "object_to_bytes(value)\n    return value", OBJECTS),
-    Mutant("session: noise of objects not given the past", "sessions/points.py", "        self.all.append(object_from_bytes(key))", "        self.all.append(object_from_bytes(self.key(str(len(self.all)))))", ("sessions/test_points.py",)),
-    Mutant("session: landmark rows longer than 1", "estimators/session_points.py", "np.trunc(np.ldexp(features, GRID_BITS))", "np.copysign(np.ceil(np.abs(np.ldexp(features, GRID_BITS))), features)", SPANS),
-    Mutant("session: landmarks taken from the records", "estimators/kernel_learner.py", "landmarks = self.landmarks(rows.encoder)", "landmarks = SessionLandmarks(self.chosen_kernel(rows.encoder), in_memory(rows.features)[:20])", SPANS),
-    Mutant("session: the linear solver's distance for free", "estimators/session_task.py", "span_task(task, dimension).solver_distance", "0.0", SPANS),
-    Mutant("session: a turn without the lock", "sessions/shared.py", 'f"session {session}"', 'f"session {os.getpid()}"', TURNS),
-    Mutant("session: goes on where answers were forgotten", "sessions/shared.py", "if self._given < known:", "if False:", TURNS),
-    Mutant("session: a forked child answers", "sessions/shared.py", "if os.getpid() != self._process:", "if False:", TURNS),
-    Mutant("session: another session's state goes on", "sessions/shared.py", "found is None or found.header != self._written", "found is None", STATES),
-    Mutant("session: other records accepted", "sessions/opening.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
-    Mutant("composition off by one, ledger", "ledger/composition.py", "wanted = counted + Sum.of(requested)", "wanted = counted", LEDGERS),
-    Mutant("budget of each user alone", "ledger/admission.py", "    if not _all_admit(total, about(counted, part), requested):", "    counted = counted if hasattr(ledger, '_seen') else {}\n    object.__setattr__(ledger, '_seen', True)\n    if not _all_admit(total, about(counted, part), requested):", DEFECTS),
-    Mutant("share not checked", "ledger/admission.py", "    if share is None:\n", "    if True:\n", ACCOUNTS),
-    Mutant("an id charged twice", "ledger/ledger.py", "id or str(uuid4()))", "str(uuid4()))", ACCOUNTS),
-    Mutant("an id used again once settled", "ledger/admission.py", "if len(rows) > 1:", "if False:", ACCOUNTS),
-    Mutant("an id for another cost", "ledger/admission.py", "(ledger.dataset, ledger.account, ledger.part_name, requested):", "(ledger.dataset, ledger.account, ledger.part_name, amount):", ACCOUNTS),
-    Mutant("service: a training for nothing", "service/jobs/training.py", "    if not job.trial:  # made-up rows are about nobody", "    if False:  # made-up rows are about nobody", TRAININGS),
-    Mutant("service: a restart pays again", "service/jobs/training.py", "offered.schema.digest, id=job.id)", "offered.schema.digest)", TRAININGS),
-    Mutant("service: a result seen before it is paid", "service/jobs/results.py", '.where(jobs.c.state == "done")', "", TRAININGS),
-    Mutant("service: two results for one cost", "service/jobs/results.py", "        if connection.scalar(select(results.c.id).where(results.c.id == job.id)) is None:", "        connection.execute(results.delete().where(results.c.id == job.id))\n        if True:", TRAININGS),
-    Mutant("service: an error tells what is in a cell", "service/jobs/training.py", "return str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "return str(error)", TRAININGS),
-    Mutant("service: an error tells the analyst", "service/jobs/training.py", "failure = _FAILED + _what_was_spent(store, job)", "failure = str(error)", TRAININGS),
-    Mutant("service: the clock tells", "service/jobs/training.py", "        wait_for_end_of_slot(began, offered.settings.training_seconds)\n", "", TRAININGS),
-    Mutant("service: rows are read before the cost is reserved", "service/jobs/training.py", "    price = priced(kind, asked, ledger)\n", "    price = priced(kind, asked, ledger)\n    asked.offered.read_rows()\n", (*TRAININGS, *GUEST_KINDS)),
-    Mutant("service: another mechanism than was paid for", "service/job_kinds/training.py", "if mechanism != paid:", "if False:", TRAININGS),
-    Mutant("service: a refusal after rows were read", "service/jobs/training.py", "failure = _FAILED + _STANDS if _is_charged(store, job) else", "failure =", GUEST_KINDS),
-    Mutant("service: a plan that costs more than was asked for", "service/jobs/pricing.py", "if not plan.guarantee <= asked.guarantee:", "if False:", GUEST_KINDS),
-    Mutant("service: a job that keeps dying is tried for ever", "service/jobs/training.py", "if job.attempts > queue.MOST_ATTEMPTS:", "if False:", TRAININGS),
-    Mutant("service: a plan that no ledger takes is accepted", "service/jobs/pricing.py", "        check_purpose(made.purpose)\n        rule.price(made.cost)", "        pass", GUEST_KINDS),
-    Mutant("service: an epsilon of nothing", "service/service.py", "if asked.guarantee.epsilon < least:", "if False:", GUEST_KINDS),
-    Mutant("service: fields of any size", "service/service.py", "if len(json.dumps(dict(request.fields))) > MOST_FIELD_BYTES:", "if False:", GUEST_KINDS),
-    Mutant("service: a kind sees results of others", "service/jobs/results.py", "        query = query.where(jobs.c.analyst == analyst)", "        pass", GUEST_KINDS),
-    Mutant("service: a price that was not typed", "service/pages/choices.py", "if not NUMBER.fullmatch(text)]", "if not text.isprintable()]", PAGES),
-    Mutant("service: any id is looked up", "service/pages/page.py", "if not re.fullmatch(ID, id):", "if False:", PAGES),
-    Mutant("service: a training process without its extensions", "service/jobs/workers.py", "    load_extensions(owner.extensions.modules)\n", "", KERNEL_MODULES),
-    Mutant("service: a session's model is given out", "service/service.py", "if not found.media_type:", "if False:", GUEST_KINDS),
-    Mutant("service: results of others", "service/service.py", 'found = results.find(self.store, _analyst(caller), result_id, kind)\n        return self._own(caller, found, kind or "result")', "return results.find(self.store, None, result_id, kind)", GUEST_KINDS),
-    Mutant("service: a result's clock tells", "service/jobs/results.py", "created=row.finished,", "created=row.started,", TRAININGS),
-    Mutant("service: a retried request pays again", "service/jobs/queue.py", "        if before is not None:\n            return before\n        _check_quota(", "        _check_quota(", TRAININGS),
-    Mutant("service: a key for another request", "service/jobs/queue.py", "row.request_digest != job_kind(request.kind).digest(request)", "False", TRAININGS),
-    Mutant("service: a job taken from whoever runs it", "service/jobs/queue.py", "jobs.c.lease < as_text(moment)", "jobs.c.lease < 'z'", TRAININGS),
-    Mutant("log: a changed line is not noticed", "service/store/log_file.py", "if event.id <= here.id or not event.follows(here.digest):", "if event.id <= here.id:", LOGGED),
-    Mutant("log: its end is cut off", "service/store/log_file.py", "    if not seen:\n", "    if False:\n", LOGGED),
-    Mutant("log: removed though it was changed", "service/store/retention.py", "    verify_log(first_head(store), kept_events(store))\n", "", LOGGED),
-    Mutant("log: an end without its line", "service/jobs/queue.py", "    record_with(connection, store, row.analyst, action, row.dataset, **told)\n", "", LOGGED),
-    Mutant("service: what leaves is not signed", "service/job_kinds/job_kind.py", "(made if key is None else made.signed(key))", "made", SIGNED),
-    Mutant("service: everybody watches", "service/http/callers.py", 'if caller.role not in ("holder", "monitor"):', "if False:", OPERATED),
-    Mutant("service: a monitor signs in", "service/access/logins.py", 'if caller.role == "monitor":', "if False:", OPERATED),
-    Mutant("service: a cell becomes a formula", "service/store/cells.py", "if _FORMULA.match(text) and", "if False and", OPERATED),
-    Mutant("service: pages of others", "service/store/paging.py", "        if self.datasets is not None:\n", "        if False:\n", PAGED),
-    Mutant("service: a revoked key opens", "service/access/keys.py", "return not self.revoked and (", "return (", KEYS),
-    Mutant("service: any secret opens", "service/access/keys.py", "same = hmac.compare_digest(expected, hashed(secret))", "same = bool(hashed(secret))", KEYS),
-    Mutant("service: without a share the whole budget", "service/holder/datasets.py", "if share is None and analyst != HOLDER:", "if False:", KEYS),
-    Mutant("service: a key for one data set opens all", "service/holder/datasets.py", "(caller.datasets is not None and name not in caller.datasets)", "False", KEYS),
-    Mutant("settled ones not counted", "ledger/sums.py", 'self.committed + change if state == "committed" else self.committed', "self.committed", LEDGERS),
-    Mutant("sums that miss an entry are relied on", "ledger/sums.py", "if account == WHOLE and known != _last_entry(connection, dataset):", "if False:", LEDGERS),
-    Mutant("sums that nobody compares", "ledger/sums.py", "        if not fits:", "        if False:", LEDGERS),
-    Mutant("sums rounded on the way", "ledger/sums.py", "None if v is None else str(v)", "None if v is None else str(float(v))", LEDGERS),
-    Mutant("sums of an account lost", "ledger/sums.py", "for whose in sorted({WHOLE, account}):", "for whose in [WHOLE]:", LEDGERS),
-    Mutant("upgrade: a format that is not recorded", "storage/migrations/__init__.py", "PARTS[name].record(connection, _format_of(script))", "pass", UPGRADES),
-    Mutant("upgrade: scripts in the wrong place", "storage/migrations/__init__.py", "(part.newest, version))", "(part.newest, part.newest))", UPGRADES),
-    Mutant("upgrade: a newer store is rewritten", "storage/formats.py", "version > self.newest:", "False:", UPGRADES),
-    Mutant("upgrade: an older store is used as it is", "storage/formats.py", "if version < self.newest:", "if False:", UPGRADES),
-    Mutant("upgrade: those under way are not waited for", "storage/store.py", "            backend.exclude_readers(connection, MARKS & set(inspect(connection).get_table_names()))\n", "", UPGRADES),
-    Mutant("upgrade: not in one transaction", "storage/store.py", "            yield connection\n            backend.check_rebuilt(connection)", "            yield connection.execution_options(isolation_level='AUTOCOMMIT')\n            backend.check_rebuilt(connection)", UPGRADES),
-    Mutant("upgrade: two at the same time", "storage/store.py", "        announce_writing(connection)\n        with connection.begin():\n            backend.exclude_others(connection, \"tables\")", "        with connection.begin():", UPGRADES),
-    Mutant("upgrade: a table that others refer to is lost", "storage/sqlite.py", 'driver.execute("PRAGMA foreign_keys = OFF")', "del driver", UPGRADES),
-    Mutant("a note that is not recorded", "ledger/ledger.py", "                note=self.note,\n            )", "            )", UPGRADES),
-    Mutant("PostgreSQL without the lock", "storage/postgresql.py", "connection.execute(select(func.pg_advisory_xact_lock(key)))", "assert key is not None", SHARED),
-    Mutant("PostgreSQL reads from before the lock", "storage/postgresql.py", "READ COMMITTED, READ WRITE", "REPEATABLE READ, READ WRITE", SHARED),
-    Mutant("PostgreSQL commits before the disk has it", "storage/postgresql.py", "ELSE 'on' END", "ELSE current_setting('synchronous_commit') END", SHARED),
-    Mutant("PostgreSQL rounds costs", "storage/postgresql.py", "'extra_float_digits', '3'", "'extra_float_digits', '0'", LEDGERS),
-    Mutant("weak: a session", "sessions/interactive.py", "ledger=ledger, accept_weak_privacy=accept_weak_privacy", "ledger=ledger, accept_weak_privacy=True", WEAK),
-    Mutant("weak: verify calls it private", "cli/inspect.py", "    if proven.is_private and not proven.weakness:\n", "    if proven.is_private:\n", WEAK_COMMANDS),
-    Mutant("weak: a total bought in parts", "cli/train/train.py", "        check_strength(plan.total, records, learner.accept_weak_privacy)\n", "", WEAK_COMMANDS),
-    Mutant("weak: an analyst decides", "service/service.py", "if weak and not asked.offered.settings.accept_weak_privacy:", "if False:", WEAK_REQUESTS),
-    Mutant("weak: a word taken back", "service/jobs/training.py", "check_strength(promise, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),
-    Mutant("unrecorded and unsaid", "ledger/charge.py", "        if self.ledger is None:\n            _say", "        if False:\n            _say", WEAK),
-    Mutant("unrecorded and said too often", "ledger/charge.py", "        if not (self.secure and self.promise.is_private):\n", "        if False:\n", WEAK),
+MUTANTS: list[Mutant | TextMutant] = [
+    Mutant("ledger charged after", "privlearn.budget.charge:Charge.pay_for", """
+        if budget is None:
+            ...
+    """, """
+        if budget is None:
+            ...
+        compute()
+    """, DEFECTS),
+    Mutant("commit skipped", "privlearn.budget.charge:Charge.pay_for.compute_and_commit", "reservation.commit()", "", DEFECTS),
+    Mutant("session: solved before the charge", "privlearn.sessions.interactive:InteractivePredictor.__init__", "opened, solved = charge.pay_for(lambda: new_state(store, frozen, calibrated, randomness, sizes))", """
+        frozen.solve()
+        opened, solved = charge.pay_for(lambda: new_state(store, frozen, calibrated, randomness, sizes))
+    """, ("estimators/test_kernel_learner.py",)),
+    Mutant("session: a fit changes open sessions", "privlearn.estimators.kernel_learner:KernelLearner._hold", "self._machine, self.encoder_, self.kernel_ = (machine, machine.reader.encoder, machine.kernel)", """
+        vars(vars(self).get('_machine', machine)).update(vars(machine))
+        self._machine, self.encoder_, self.kernel_ = (machine, machine.reader.encoder, machine.kernel)
+    """, FROZEN),
+    Mutant("session: points read by the learner's parameters of now", "privlearn.estimators.kernel_learner:KernelLearner._read_machine", "self._reader(rows.encoder)", "type('', (), {'encoder': rows.encoder, 'fit_intercept': True, 'read': lambda _, data: self._reader(rows.encoder).read(data)})()", FROZEN),
+    Mutant("session: a failed read changes the part", "privlearn.estimators.kernel_learner:KernelLearner.read", "return self._hold(self._read_machine(X, y))", """
+        vars(vars(self).get('_machine', self))['records_part'] = part_of(X)
+        return self._hold(self._read_machine(X, y))
+    """, FROZEN),
+    Mutant("session: a reopened one gives its function to the learner", "privlearn.estimators.kernel_machine:KernelMachine._with_function", "return dataclasses.replace(self, function=function)", """
+        vars(self)['function'] = function
+        return self
+    """, FROZEN),
+    Mutant("session: a machine that can be changed", "privlearn.estimators.kernel_machine:KernelMachine", "frozen=True", "", FROZEN),
+    Mutant("session: answers leave before they are durable", "privlearn.sessions.interactive:InteractivePredictor._answer_locked", "locked.append(records)", "", STATES),
+    Mutant("session: a turn for what is known", "privlearn.sessions.interactive:InteractivePredictor._answer_new", "key not in self._known", "", TURNS),
+    Mutant("session: processes pass a limit of points together", "privlearn.sessions.interactive:InteractivePredictor._answer_locked", "admission.check(len(unknown) + following, len(self._known))", "pass", TURNS),
+    Mutant("session: a long request passes a limit", "privlearn.sessions.interactive:InteractivePredictor._answer_locked", "len(unknown) + following", "len(unknown)", TURNS),
+    Mutant("session: a point drawn twice", "privlearn.sessions.interactive:InteractivePredictor._answer_locked", "self._key(point) not in self._known", "", TURNS),
+    Mutant("session: noise not given the others' answers", "privlearn.sessions.interactive:InteractivePredictor._answer_locked", "self._remember(locked.records_after(len(self._known)))", "", TURNS),
+    Mutant("session: an answer known before its commit", "privlearn.sessions.interactive:InteractivePredictor._answer_locked", """
+        with self._state.lock() as locked:
+            ...
+        self._remember(records)
+    """, """
+        with self._state.lock() as locked:
+            ...
+            self._remember(records)
+    """, ("sessions/test_interactive.py",)),
+    Mutant("session: refused for another caller's point", "privlearn.sessions.interactive:InteractivePredictor._answer_new", """
+        if not others:
+            ...
+    """, "...", ("sessions/test_interactive.py",)),
+    Mutant("session: a repeated object drawn anew", "privlearn.features.objects:_encode", "sorted((_encode(pair) for pair in value.items()))", "(_encode(pair) for pair in value.items())", OBJECTS),
+    Mutant("session: two objects under one key", "privlearn.features.objects:_join", "_LENGTH.pack(len(part)) + part", "part + _LENGTH.pack(0)[:1]", OBJECTS),
+    Mutant("session: a point that whoever asked can change", "privlearn.features.objects:canonical", "return object_from_bytes(object_to_bytes(value))", """
+        object_to_bytes(value)
+        return value
+    """, OBJECTS),
+    Mutant("session: noise of objects not given the past", "privlearn.sessions.points:ObjectPoints.add", "object_from_bytes(key)", "object_from_bytes(self.key(str(len(self.all))))", ("sessions/test_points.py",)),
+    Mutant("session: landmark rows longer than 1", "privlearn.estimators.session_points:_to_grid", "np.trunc(np.ldexp(features, GRID_BITS))", "np.copysign(np.ceil(np.abs(np.ldexp(features, GRID_BITS))), features)", SPANS),
+    Mutant("session: landmarks taken from the records", "privlearn.estimators.kernel_learner:KernelLearner._read_features", "self.landmarks(rows.encoder)", "SessionLandmarks(self.select_kernel(rows.encoder), in_memory(rows.features)[:20])", SPANS),
+    Mutant("session: the linear solver's distance for free", "privlearn.estimators.session_task:landmark_kernel_task", "landmark_task(task, dimension).solver_distance", "0.0", SPANS),
+    Mutant("session: a turn without the lock", "privlearn.sessions.shared:SharedState.lock", "f'session {session}'", "f'session {os.getpid()}'", TURNS),
+    Mutant("session: goes on where answers were forgotten", "privlearn.sessions.shared:LockedSharedState.records_after", "self._count < known", "False", TURNS),
+    Mutant("session: a forked child answers", "privlearn.sessions.shared:SharedState.check_open", "os.getpid() != self._process", "False", TURNS),
+    Mutant("session: another session's state goes on", "privlearn.sessions.shared:SharedState.lock", "row is None or row.header != self._written", "row is None", STATES),
+    Mutant("session: other records accepted", "privlearn.sessions.opening:restore_mechanism", "learner.training_digest() != header['training']", "False", STATES),
+    Mutant("composition off by one, ledger", "privlearn.budget.composition:BasicComposition.admits", "counted + Sum.of(requested)", "counted", LEDGERS),
+    Mutant("budget of each user alone", "privlearn.budget.admission:check_budget", """
+        if not _fits(composition, totals_for_part(totals, part), requested):
+            ...
+    """, """
+        totals = totals if hasattr(ledger, '_seen') else {}
+        object.__setattr__(ledger, '_seen', True)
+        if not _fits(composition, totals_for_part(totals, part), requested):
+            ...
+    """, DEFECTS),
+    Mutant("share not checked", "privlearn.budget.admission:check_budget", "ledger.share is None", "True", ACCOUNTS),
+    Mutant("an id charged twice", "privlearn.budget.ledger:Ledger.reserve", "id or str(uuid4())", "str(uuid4())", ACCOUNTS),
+    Mutant("an id used again once settled", "privlearn.budget.admission:is_repeated_request", "settlement is not None", "False", ACCOUNTS),
+    Mutant("an id for another cost", "privlearn.budget.admission:is_repeated_request", "ledger.part_name, requested", "ledger.part_name, amount", ACCOUNTS),
+    Mutant("service: a training for nothing", "privlearn.server.jobs.running:_compute", "not job.trial", "False", TRAININGS),
+    Mutant("service: a restart pays again", "privlearn.server.jobs.running:_reserve", "id=job.id", "", TRAININGS),
+    Mutant("service: a result seen before it is paid", "privlearn.server.jobs.results:_visible", "select(*columns).join_from(results, jobs).where(jobs.c.state == 'done')", "select(*columns).join_from(results, jobs)", TRAININGS),
+    Mutant("service: two results for one cost", "privlearn.server.jobs.results:store_result", """
+        if connection.scalar(select(results.c.id).where(results.c.id == job.id)) is None:
+            ...
+    """, """
+        connection.execute(results.delete().where(results.c.id == job.id))
+        if True:
+            ...
+    """, TRAININGS),
+    Mutant("service: an error tells what is in a cell", "privlearn.server.jobs.running:reason_of", "str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "str(error)", TRAININGS),
+    Mutant("service: an error tells the analyst", "privlearn.server.jobs.running:run_job", "_FAILED + _spending(store, job)", "str(error)", TRAININGS),
+    Mutant("service: the clock tells", "privlearn.server.jobs.running:run_job", "wait_for_end_of_slot(began, offered.settings.training_seconds)", "", TRAININGS),
+    Mutant("service: rows are read before the cost is reserved", "privlearn.server.jobs.running:_compute", "price = price_job(kind, context, ledger)", """
+        price = price_job(kind, context, ledger)
+        context.offered.read_rows()
+    """, (*TRAININGS, *GUEST_KINDS)),
+    Mutant("service: another mechanism than was paid for", "privlearn.server.job_kinds.training:check_same", "mechanism != charged", "False", TRAININGS),
+    Mutant("service: a refusal after rows were read", "privlearn.server.jobs.running:run_job", "_FAILED + _STANDS if _is_charged(store, job) else f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", "f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", GUEST_KINDS),
+    Mutant("service: a plan that costs more than was asked for", "privlearn.server.jobs.running:price_job", "not mechanism.guarantee <= context.guarantee", "False", GUEST_KINDS),
+    Mutant("service: a job that keeps dying is tried for ever", "privlearn.server.jobs.running:_compute", "job.attempts > queue.MAX_ATTEMPTS", "False", TRAININGS),
+    Mutant("service: a plan that no ledger takes is accepted", "privlearn.server.jobs.running:price_job", """
+        check_purpose(purpose)
+        rule.price(cost)
+    """, "pass", GUEST_KINDS),
+    Mutant("service: an epsilon of nothing", "privlearn.server.service:_check_guarantee", "context.guarantee.epsilon < minimum", "False", GUEST_KINDS),
+    Mutant("service: fields of any size", "privlearn.server.service:Service._context", "len(json.dumps(dict(request.fields))) > MAX_FIELD_BYTES", "False", GUEST_KINDS),
+    Mutant("service: a kind sees results of others", "privlearn.server.jobs.results:_visible", "query = query.where(jobs.c.analyst == analyst)", "pass", GUEST_KINDS),
+    Mutant("service: a price that was not typed", "privlearn.server.pages.choices:Choices.meaning", "NUMBER.fullmatch(text)", "text.isprintable()", PAGES),
+    Mutant("service: any id is looked up", "privlearn.server.pages.page:_check_id", "not re.fullmatch(ID, id)", "False", PAGES),
+    Mutant("service: a training process without its extensions", "privlearn.server.jobs.workers:_train_for", "load_extensions(owner.extensions.modules)", "", KERNEL_MODULES),
+    Mutant("service: a session's model is given out", "privlearn.server.service:Service.fetch", "not found.media_type", "False", GUEST_KINDS),
+    Mutant("service: results of others", "privlearn.server.service:Service.result", """
+        found = results.find(self.store, _analyst(caller), result_id, kind)
+        return self._own(caller, found, kind or 'result')
+    """, "return results.find(self.store, None, result_id, kind)", GUEST_KINDS),
+    Mutant("service: a result's clock tells", "privlearn.server.jobs.results:_as_result", "row.finished", "row.started", TRAININGS),
+    Mutant("service: a retried request pays again", "privlearn.server.jobs.queue:submit", """
+        if before is not None:
+            return before
+    """, "", TRAININGS),
+    Mutant("service: a key for another request", "privlearn.server.jobs.queue:_find_submission", "row.request_digest != job_kind(request.kind).digest(request)", "False", TRAININGS),
+    Mutant("service: a job taken from whoever runs it", "privlearn.server.jobs.queue:_free", "as_text(moment)", "'z'", TRAININGS),
+    Mutant("log: a changed line is not noticed", "privlearn.server.store.log_file:verify_log", "event.id <= here.id or not event.follows(here.digest)", "event.id <= here.id", LOGGED),
+    Mutant("log: its end is cut off", "privlearn.server.store.log_file:watching_for", """
+        if not seen:
+            ...
+    """, """
+        if False:
+            ...
+    """, LOGGED),
+    Mutant("log: removed though it was changed", "privlearn.server.store.log_file:prune", "verify_log(first_head(store), iterate_events(store))", "", LOGGED),
+    Mutant("log: an end without its line", "privlearn.server.jobs.queue:_end", "record_with(connection, store, row.analyst, action, row.dataset, **details)", "", LOGGED),
+    Mutant("service: what leaves is not signed", "privlearn.server.job_kinds.job_kind:JobContext.sign", "archive if key is None else archive.signed(key)", "archive", SIGNED),
+    Mutant("service: everybody watches", "privlearn.server.http.callers:monitor_of", "caller.role not in ('holder', 'monitor')", "False", OPERATED),
+    Mutant("service: a monitor signs in", "privlearn.server.access.logins:sign_in", "caller.role == 'monitor'", "False", OPERATED),
+    Mutant("service: a cell becomes a formula", "privlearn.server.store.log_file:escape_formula", "_FORMULA.match(text)", "False", OPERATED),
+    Mutant("service: pages of others", "privlearn.server.store.tables:ListPage.apply", "self.datasets is not None", "False", PAGED),
+    Mutant("service: a revoked key opens", "privlearn.server.access.keys:KeyInfo.is_valid", "not self.revoked and (not self.expires or as_text(now()) < self.expires)", "not self.expires or as_text(now()) < self.expires", KEYS),
+    Mutant("service: any secret opens", "privlearn.server.access.keys:_check_secret", "hmac.compare_digest(expected, hash_secret(secret))", "bool(hash_secret(secret))", KEYS),
+    Mutant("service: without a share the whole budget", "privlearn.server.holder.datasets:OfferedDataSet.ledger_of", "share is None and analyst != HOLDER", "False", KEYS),
+    Mutant("service: a key for one data set opens all", "privlearn.server.holder.catalog:Catalog._sees", "caller.datasets is not None and name not in caller.datasets", "False", KEYS),
+    Mutant("settled ones not counted", "privlearn.budget.totals:PartTotals.after", "self.committed + change if state == 'committed' else self.committed", "self.committed", LEDGERS),
+    Mutant("sums that miss an entry are relied on", "privlearn.budget.totals:read_totals", "account == WHOLE and known != _last_entry(connection, dataset)", "False", LEDGERS),
+    Mutant("sums that nobody compares", "privlearn.budget.totals:TotalsCheck._require", """
+        if not fits:
+            ...
+    """, """
+        if False:
+            ...
+    """, LEDGERS),
+    Mutant("sums rounded on the way", "privlearn.budget.totals:totals_to_columns", "None if v is None else str(v)", "None if v is None else str(float(v))", LEDGERS),
+    Mutant("sums of an account lost", "privlearn.budget.totals:add_totals", "sorted({WHOLE, account})", "[WHOLE]", LEDGERS),
+    Mutant("upgrade: a format that is not recorded", "privlearn.budget.storage.migrations:upgrade", "PARTS[name].record(connection, _format_of(script))", "pass", UPGRADES),
+    Mutant("upgrade: scripts in the wrong place", "privlearn.budget.storage.migrations:_scripts_after", "(part.newest, version)", "(part.newest, part.newest)", UPGRADES),
+    Mutant("upgrade: a newer store is rewritten", "privlearn.budget.storage.formats:Part.check_known", "version > self.newest", "False", UPGRADES),
+    Mutant("upgrade: an older store is used as it is", "privlearn.budget.storage.formats:Part.check", "version < self.newest", "False", UPGRADES),
+    Mutant("upgrade: those under way are not waited for", "privlearn.budget.storage.store:rebuilding", "backend.exclude_readers(connection, MARKS & set(inspect(connection).get_table_names()))", "", UPGRADES),
+    Mutant("upgrade: not in one transaction", "privlearn.budget.storage.store:rebuilding", "yield connection", "yield connection.execution_options(isolation_level='AUTOCOMMIT')", UPGRADES),
+    Mutant("upgrade: two at the same time", "privlearn.budget.storage.store:rebuilding", """
+        announce_writing(connection)
+        with connection.begin():
+            backend.exclude_others(connection, 'tables')
+            ...
+    """, """
+        with connection.begin():
+            ...
+    """, UPGRADES),
+    Mutant("upgrade: a table that others refer to is lost", "privlearn.budget.storage.sqlite:allow_rebuilding", "driver.execute('PRAGMA foreign_keys = OFF')", "del driver", UPGRADES),
+    Mutant("a note that is not recorded", "privlearn.budget.ledger:Ledger.reserve", "note=self.note", "", UPGRADES),
+    Mutant("PostgreSQL without the lock", "privlearn.budget.storage.postgresql:exclude_others", "connection.execute(select(func.pg_advisory_xact_lock(key)))", "assert key is not None", SHARED),
+    Mutant("PostgreSQL reads from before the lock", "privlearn.budget.storage.postgresql:_begin", "'READ COMMITTED, READ WRITE' if is_writing(connection) else 'REPEATABLE READ, READ ONLY'", "'REPEATABLE READ, READ WRITE' if is_writing(connection) else 'REPEATABLE READ, READ ONLY'", SHARED),
+    TextMutant("PostgreSQL commits before the disk has it", "src/privlearn/budget/storage/postgresql.py", "ELSE 'on' END", "ELSE current_setting('synchronous_commit') END", SHARED),
+    TextMutant("PostgreSQL rounds costs", "src/privlearn/budget/storage/postgresql.py", "'extra_float_digits', '3'", "'extra_float_digits', '0'", LEDGERS),
+    Mutant("weak: a session", "privlearn.sessions.interactive:InteractivePredictor.__init__", "accept_weak_privacy=accept_weak_privacy", "accept_weak_privacy=True", WEAK),
+    Mutant("weak: verify calls it private", "privlearn.cli.inspect:verify", "verified.is_private and (not verified.weakness)", "verified.is_private", WEAK_COMMANDS),
+    Mutant("weak: a total bought in parts", "privlearn.cli.train.train:complete_schema", "check_strength(shares.total, records, learner.accept_weak_privacy)", "", WEAK_COMMANDS),
+    Mutant("weak: an analyst decides", "privlearn.server.service:Service._check", "weak and (not context.offered.settings.accept_weak_privacy)", "False", WEAK_REQUESTS),
+    Mutant("weak: a word taken back", "privlearn.server.jobs.running:_reserve", "check_strength(guarantee, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),
+    Mutant("unrecorded and unsaid", "privlearn.budget.charge:Charge.check", "budget is None", "False", WEAK),
+    Mutant("unrecorded and said too often", "privlearn.budget.charge:Charge.check", "self.secure and self.cost.guarantee.is_private", "True", WEAK),
 ]  # fmt: skip

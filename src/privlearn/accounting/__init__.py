@@ -1,4 +1,10 @@
-"""What happened, and what it costs."""
+"""Privacy accounting: curves of single mechanisms, their composition, and calibration of noise to a guarantee.
+
+A `Curve` gives delta as a function of epsilon; every computed delta is an upper bound that includes rounding. May
+import the top-level modules only, and no scipy: verification of a release has to work without it. Start reading with
+`curves.py`; then `compose.py` (several mechanisms) and `calibrate.py` (the noise for a guarantee). The arguments are in
+docs/theory/composition.md.
+"""
 
 from privlearn.accounting.calibrate import (
     MARGIN,
@@ -6,41 +12,32 @@ from privlearn.accounting.calibrate import (
     gaussian_delta,
     gaussian_ratio,
     ra12_noise_scale,
-    stopped_renyi,
-    stopping_plan,
+    stopping_budget,
+    stopping_renyi,
     zcdp_budget,
 )
-from privlearn.accounting.compose import composed_delta, renyi_divergence
-from privlearn.accounting.conversions import renyi_delta, zcdp_delta, zcdp_order
+from privlearn.accounting.compose import composition_delta, pure_renyi, renyi_divergence
+from privlearn.accounting.conversions import (
+    gaussian_epsilon,
+    pure_composition_delta,
+    pure_composition_epsilon,
+    renyi_delta,
+    zcdp_delta,
+    zcdp_order,
+)
 from privlearn.accounting.curves import (
-    ONE_CORNER,
-    Corners,
     Curve,
     GaussianCurve,
     GaussianObjectiveCurve,
     GaussianObjectiveCurves,
     PureCurve,
 )
+from privlearn.accounting.release_curves import EpsilonDeltaCurve, JointCurve, ZcdpCurve, curve_of_runs
 
 __all__ = [
-    "MARGIN",
-    "ONE_CORNER",
-    "STOPPED_PURE",
-    "Corners",
-    "Curve",
-    "GaussianCurve",
-    "GaussianObjectiveCurve",
-    "GaussianObjectiveCurves",
-    "PureCurve",
-    "composed_delta",
-    "gaussian_delta",
-    "gaussian_ratio",
-    "ra12_noise_scale",
-    "renyi_delta",
-    "renyi_divergence",
-    "stopped_renyi",
-    "stopping_plan",
-    "zcdp_budget",
-    "zcdp_delta",
-    "zcdp_order",
-]
+    "MARGIN", "STOPPED_PURE", "Curve", "EpsilonDeltaCurve", "GaussianCurve", "GaussianObjectiveCurve",
+    "GaussianObjectiveCurves", "JointCurve", "PureCurve", "ZcdpCurve", "composition_delta", "curve_of_runs",
+    "gaussian_delta", "gaussian_epsilon", "gaussian_ratio", "pure_composition_delta", "pure_composition_epsilon",
+    "pure_renyi", "ra12_noise_scale", "renyi_delta", "renyi_divergence", "stopping_budget", "stopping_renyi",
+    "zcdp_budget", "zcdp_delta", "zcdp_order",
+]  # fmt: skip

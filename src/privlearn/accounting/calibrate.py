@@ -1,4 +1,4 @@
-"""The least noise, and the most trials, that keep a promise."""
+"""Calibration: the smallest noise, and the largest number of trials, for a given (epsilon, delta)."""
 
 from __future__ import annotations
 
@@ -8,71 +8,77 @@ from functools import lru_cache
 
 import numpy as np
 
-from privlearn.accounting.compose import composed_delta
+from privlearn.accounting.compose import composition_delta
 from privlearn.accounting.conversions import zcdp_delta, zcdp_order
 from privlearn.accounting.curves import Curve, GaussianCurve
 from privlearn.accounting.functions import norm_tail_point, root
 from privlearn.errors import InvalidParameter
 
 MARGIN = 2.0**-30
-"""Relative share of epsilon and delta kept back. It pays for the bisection's last digit and for sampling the
+"""Relative share of epsilon and delta held back, for the last digit of the bisection and for sampling the
 discrete Gaussian instead of the rounded continuous one (docs/theory/noise.md)."""
 
-LEAST_COMPOSED_DELTA = 1e-30
-"""Below it the losses that `composed_delta` takes for infinite would be most of delta."""
+MIN_COMPOSED_DELTA = 1e-30
+"""Below it, the losses that `composition_delta` treats as infinite would be most of delta."""
 
 
-@lru_cache(maxsize=4096)  # a plan that looks for the fewest rows comes by the same numbers ten times
+@lru_cache(
+    maxsize=4096
+)  # a forecast that searches for the smallest number of rows repeats each call ten times
 def gaussian_ratio(
     epsilon: float, delta: float, *, times: int = 1, curve: Callable[[float], Curve] = GaussianCurve
 ) -> float:
-    """Largest sensitivity / standard deviation with which Gaussian noise is (epsilon, delta)-private.
+    """Return the largest sensitivity / standard deviation with which Gaussian noise is (epsilon, delta)-private.
 
-    ``curve`` makes the privacy curve of a ratio, here that of Balle and Wang (2018), elsewhere that of objective
-    perturbation (`GaussianObjectiveCurves`); ``times`` is the number of runs with independent noise.
+    ``curve`` creates the privacy curve of a ratio: that of Balle and Wang (2018) by default, or that of objective
+    perturbation (`GaussianObjectiveCurves`). ``times`` is the number of runs with independent noise.
+
+    >>> round(gaussian_ratio(1.0, 1e-6), 4)  # noise of 4.22 times the sensitivity
+    0.2367
     """
-    if times > 1 and delta < LEAST_COMPOSED_DELTA:
+    if times > 1 and delta < MIN_COMPOSED_DELTA:
         raise InvalidParameter(
-            f"several classes need a delta of at least {LEAST_COMPOSED_DELTA:g}: ask for a larger one"
+            f"several classes need a delta of at least {MIN_COMPOSED_DELTA:g}. Pass a larger delta."
         )
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
-    return largest(lambda ratio: composed_delta(curve(ratio), times, epsilon), delta)
+    return max_affordable(lambda ratio: composition_delta(curve(ratio), times, epsilon), delta)
 
 
 def gaussian_delta(ratio: float, epsilon: float) -> float:
-    """The delta that noise of a `gaussian_ratio` costs at epsilon, with the same margin kept back."""
+    """Return the delta of Gaussian noise at epsilon, with the margin of `gaussian_ratio` held back."""
     return float(GaussianCurve(ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
 
 
 def zcdp_budget(epsilon: float, delta: float) -> float:
-    """Largest rho such that every rho-zCDP mechanism is (epsilon, delta)-private by `zcdp_delta`."""
+    """Return the largest rho such that every rho-zCDP mechanism is (epsilon, delta)-private by `zcdp_delta`."""
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
-    return largest(lambda rho: zcdp_delta(rho, epsilon), delta)
+    return max_affordable(lambda rho: zcdp_delta(rho, epsilon), delta)
 
 
 def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension: int) -> float:
-    """Standard deviation of RA12's Gaussian objective perturbation (its appendix; Procedure 3 misprints a square).
+    """Return the standard deviation of RA12's Gaussian objective perturbation.
 
-    The smallest sigma with P(|b| <= (2 sigma^2 epsilon - S^2) / (2 S)) >= 1 - delta for b ~ N(0, sigma^2 I_d):
-    off that event the privacy loss is at most epsilon. It grows like sqrt(d), unlike `gaussian_ratio`.
+    From its appendix (Procedure 3 misprints a square): the smallest sigma with P(|b| <= (2 sigma^2 epsilon - S^2) / (2
+    S)) >= 1 - delta for b ~ N(0, sigma^2 I_d): off that event the privacy loss is at most epsilon. It grows like
+    sqrt(d), unlike `gaussian_ratio`.
     """
     quantile = norm_tail_point(delta, dimension)
     # (2 sigma^2 epsilon - S^2) / (2 S) = sigma * quantile, solved for sigma
     return sensitivity * (quantile + math.sqrt(quantile**2 + 2.0 * epsilon)) / (2.0 * epsilon)
 
 
-def largest(cost: Callable[[float], float], most: float) -> float:
-    """Largest number, to 30 bits, at which a cost that rises from 0 is at most this; always on the safe side.
+def max_affordable(cost: Callable[[float], float], limit: float) -> float:
+    """Return the largest number, to 30 bits and rounded down, at which an increasing cost is at most the limit.
 
-    It is where bisection ends, to the last bit: sessions that were opened with it go on with it.
+    The result equals that of plain bisection to the last bit: an open session recomputes its constants with it.
     """
-    known = _Known(cost, most)
+    known = _Bracket(cost, limit)
     known.narrow()
     low, high = 1e-12, 1.0
     if not known.holds(low):
         raise InvalidParameter(
-            "no amount of Gaussian noise keeps this promise: ask for a larger epsilon or delta, or a stronger "
-            "regularization"
+            "no amount of Gaussian noise gives this guarantee. Pass a larger epsilon or delta, or a stronger "
+            "regularization."
         )
     while known.holds(high):
         low, high = high, high * 2.0
@@ -82,21 +88,22 @@ def largest(cost: Callable[[float], float], most: float) -> float:
     return low
 
 
-class _Known:
-    """Up to where a rising cost is known to be at most so much, and from where on it is known not to be."""
+class _Bracket:
+    """The interval in which an increasing cost passes its limit, narrowed by every evaluation."""
 
-    def __init__(self, cost: Callable[[float], float], most: float) -> None:
+    def __init__(self, cost: Callable[[float], float], limit: float) -> None:
         self._cost = cost
-        self._most = most
+        self._limit = limit
         self._low, self._high = 0.0, math.inf
 
     def holds(self, number: float) -> bool:
+        """Return whether the cost of a number is within the limit; evaluate it only if that is not known."""
         if self._low < number < self._high:
             self._excess(number)
         return number <= self._low
 
     def narrow(self) -> None:
-        """By interpolation, in a quarter of the steps that halving takes."""
+        """Shrink the interval by interpolation, which takes a quarter of the steps of bisection."""
         start = 1.0
         while self.holds(start) and start < _HUGE:
             start *= 2.0
@@ -108,56 +115,56 @@ class _Known:
 
     def _excess(self, number: float) -> float:
         cost = self._cost(number)
-        if cost <= self._most:
+        if cost <= self._limit:
             self._low = max(self._low, number)
         else:
             self._high = min(self._high, number)
-        return math.log(max(cost, _TINY) / max(self._most, _TINY))
+        return math.log(max(cost, _TINY) / max(self._limit, _TINY))
 
 
 STOPPED_PURE = 3.0
-"""What multiplies a pure epsilon: the best of geometrically many epsilon-private trials is 3 epsilon-private
+"""Factor of a pure epsilon: the best of geometrically many epsilon-private trials is 3 epsilon-private
 (Liu and Talwar 2019, Theorem 3.2)."""
 
 
-def stopped_renyi(
+def stopping_renyi(
     trial: Callable[[float], float], expected_trials: int, order: float, inner_order: float
 ) -> float:
-    """Renyi divergence of the best of K independent trials, K geometric: P(K = k) = (1 - 1/T)^(k-1) / T.
+    """Return the Renyi divergence of the best of K independent trials, K geometric: P(K = k) = (1 - 1/T)^(k-1) / T.
 
     Papernot and Steinke 2022, Theorem 2 with eta = 1 and gamma = 1/T, T the expected number of trials: at order a,
 
         R(a) + 2 (1 - 1/b) R(b) + 2 log(T) / b + log(T) / (a - 1)
 
-    for a trial of Renyi curve R and any order b >= 1. Only the best trial may leave, not K.
+    for a trial of Renyi curve R and any order b >= 1. Only the best trial may be released, not K.
     """
-    spread = math.log(expected_trials)
-    chosen = 2.0 * ((1.0 - 1.0 / inner_order) * trial(inner_order) + spread / inner_order)
-    return trial(order) + chosen + spread / (order - 1.0)
+    log_trials = math.log(expected_trials)
+    selection = 2.0 * ((1.0 - 1.0 / inner_order) * trial(inner_order) + log_trials / inner_order)
+    return trial(order) + selection + log_trials / (order - 1.0)
 
 
-def stopping_plan(epsilon: float, delta: float, expected_trials: int) -> tuple[float, float, float]:
-    """The largest rho for which rho-zCDP trials keep the promise, with the order and the inner order that show it.
+def stopping_budget(epsilon: float, delta: float, expected_trials: int) -> tuple[float, float, float]:
+    """Return the largest rho of zCDP trials for a guarantee, with the order and the inner order that prove it.
 
     For R(a) = rho a the best inner order is sqrt(log(T) / rho). What it adds is the same at every order, so that delta
-    is T times that of rho-zCDP at what is left of epsilon. Trials of other curves may use the same two orders.
+    is T times that of rho-zCDP at the remaining epsilon. Trials of other curves may use the same two orders.
     """
-    spread = math.log(expected_trials)
+    log_trials = math.log(expected_trials)
 
     def inner_order(rho: float) -> float:
-        return max(math.sqrt(spread / rho), _LEAST_ORDER)
+        return max(math.sqrt(log_trials / rho), _MIN_ORDER)
 
-    def left(rho: float) -> float:
+    def remaining(rho: float) -> float:
         inner = inner_order(rho)
-        return epsilon * (1.0 - MARGIN) - 2.0 * ((inner - 1.0) * rho + spread / inner)
+        return epsilon * (1.0 - MARGIN) - 2.0 * ((inner - 1.0) * rho + log_trials / inner)
 
     def cost(rho: float) -> float:
-        return expected_trials * zcdp_delta(rho, left(rho)) if left(rho) > 0 else math.inf
+        return expected_trials * zcdp_delta(rho, remaining(rho)) if remaining(rho) > 0 else math.inf
 
-    rho = largest(cost, delta * (1.0 - MARGIN))
-    return rho, zcdp_order(rho, left(rho)), inner_order(rho)
+    rho = max_affordable(cost, delta * (1.0 - MARGIN))
+    return rho, zcdp_order(rho, remaining(rho)), inner_order(rho)
 
 
 _TINY = float(np.finfo(float).tiny)
 _SMALL, _HUGE = 1e-12, 1e12
-_LEAST_ORDER = 1.01  # Renyi curves are computed above order 1
+_MIN_ORDER = 1.01  # Renyi curves are computed above order 1

@@ -1,4 +1,4 @@
-"""What several mechanisms on the same data cost together."""
+"""Composition: the joint cost of several mechanisms on the same data, as delta or as a Renyi divergence."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ _POINTS = 5000
 _PRECISION = 1e-8
 _UNIT = 2.0**-53
 _ROUNDING = 2.0**-38
-"""Of one mechanism's losses, relative: two roundings for each of `_POINTS` differences, which may add up."""
+"""Relative error of one mechanism's losses: two roundings for each of `_POINTS` differences, which may add up."""
 _STEEPEST = 700.0  # exponents beyond it overflow
 
 
-def composed_delta(curve: Curve, times: int, epsilon: float) -> float:
-    """Bound on delta(epsilon) >= 0 of ``times`` mechanisms with independent noise, each with the given curve.
+def composition_delta(curve: Curve, times: int, epsilon: float) -> float:
+    """Return a bound on delta(epsilon) >= 0 of ``times`` mechanisms with independent noise, each with the given curve.
 
     **Theorem** (docs/theory/composition.md). The losses of `_dominating_losses` dominate every mechanism with this
-    curve, so the sum of ``times`` independent ones dominates all together. Its law is found by a Fourier transform of
-    the tilted law, in which losses near epsilon are typical and not rare. All that is cut off and all that rounding
-    may add is part of the result: an upper bound, also of deltas that are far smaller than what a transform resolves.
+    curve, so the sum of ``times`` independent ones dominates all together. Its distribution is computed by a Fourier
+    transform of the tilted distribution, in which losses near epsilon are typical and not rare. Truncation and rounding
+    are added to the result, which is an upper bound even for deltas far below the resolution of a transform.
     """
     if times == 1:
         return float(curve.delta(epsilon))
     if curve.reach() > _STEEPEST * _POINTS:
-        return 1.0  # the grid would be coarser than any number: no promise
+        return 1.0  # the grid would be coarser than any number: no guarantee
     gap, masses, infinite = _dominating_losses(curve)
     lost = -math.expm1(times * math.log1p(-infinite))
     return min(1.0, lost + _finite_part(gap, masses, times, epsilon))
 
 
 def _dominating_losses(curve: Curve) -> tuple[float, Array, float]:
-    """A law on multiples of a gap, from -_POINTS to _POINTS, and at infinity, whose curve is nowhere below this one.
+    """Return a gap, the masses at its multiples from -_POINTS to _POINTS, and the mass at infinity.
 
-    On the grid the two are equal, and between its points the law's curve is the chord ("connect the dots", Doroshenko
-    et al. 2022). Masses at negative losses mirror those at positive ones. Where the curve allows no law (its masses
-    would exceed 1) those at the smallest losses are left out: the chord across 0 is a bound too.
+    The privacy curve of these losses is nowhere below the given one. On the grid the two are equal, and between its
+    points it is the chord ("connect the dots", Doroshenko et al. 2022). Masses at negative losses mirror those at
+    positive ones. If the masses would exceed 1, those at the smallest losses are left out: the chord across 0 is still
+    a bound.
     """
     gap = curve.reach() / _POINTS
     steps = np.arange(_POINTS + 1)
@@ -61,10 +62,10 @@ def _dominating_losses(curve: Curve) -> tuple[float, Array, float]:
 
 
 def _finite_part(gap: float, masses: Array, times: int, epsilon: float) -> float:
-    """E max(0, 1 - exp(epsilon - sum of ``times`` losses)) over losses that are finite, from above."""
+    """Return an upper bound of E max(0, 1 - exp(epsilon - sum of ``times`` losses)) over finite losses."""
     losses: Array = gap * np.arange(-_POINTS, _POINTS + 1.0)
-    largest = times * float(losses[-1])
-    if largest <= epsilon:
+    max_sum = times * float(losses[-1])
+    if max_sum <= epsilon:
         return 0.0
     tilt, log_moment, deviation = _tilt(masses, losses, epsilon / times)
     half = _half_period(12.0 * math.sqrt(times) * deviation / gap, times)
@@ -72,33 +73,33 @@ def _finite_part(gap: float, masses: Array, times: int, epsilon: float) -> float
     top = gap * (first + half)
     above = np.maximum(gap * np.arange(first, first + half) - epsilon, 0.0) + 4.0 * _UNIT * top
     weights = np.exp(-tilt * above) * -np.expm1(-above)
-    sums, error = _convolved(masses * np.exp(tilt * losses - log_moment), times, 2 * half)
+    sums, error = _convolve(masses * np.exp(tilt * losses - log_moment), times, 2 * half)
     chances = np.maximum(sums[np.arange(first, first + half) % (2 * half)], 0.0)
-    found = float(np.sum(weights * chances)) + error * _length(weights)
-    found *= math.exp(times * log_moment - tilt * epsilon)
+    bound = float(np.sum(weights * chances)) + error * _length(weights)
+    bound *= math.exp(times * log_moment - tilt * epsilon)
     steepest = tilt
-    if top <= largest:  # sums beyond the period, by Chernoff's bound
+    if top <= max_sum:  # sums beyond the period, by Chernoff's bound
         steepest, log_moment, _ = _tilt(masses, losses, top / times)
-        found += math.exp(min(times * log_moment - steepest * top, 0.0))
-    exponents = 16.0 * _UNIT * max(tilt, steepest) * largest
-    return found * math.exp(times * _ROUNDING + exponents)
+        bound += math.exp(min(times * log_moment - steepest * top, 0.0))
+    exponents = 16.0 * _UNIT * max(tilt, steepest) * max_sum
+    return bound * math.exp(times * _ROUNDING + exponents)
 
 
 def _tilt(masses: Array, losses: Array, mean: float) -> tuple[float, float, float]:
-    """t >= 0, log E exp(t loss), and the deviation of losses under the law weighted by exp(t loss).
+    """Return t >= 0, log E exp(t loss), and the deviation of losses weighted by exp(t loss).
 
-    Its mean is the given one, about: there the bounds are sharpest, and they hold at any t.
+    t is chosen so that the weighted mean is about the given one: there the bounds are sharpest; they hold at any t.
     """
     logs, top = log_or_minus_infinity(masses), float(losses[-1])
 
     def moments(tilt: float) -> tuple[float, float, float]:
         exponents = logs + tilt * losses
-        largest = float(np.max(exponents))
-        weights = np.exp(exponents - largest)
+        peak = float(np.max(exponents))
+        weights = np.exp(exponents - peak)
         total = float(np.sum(weights))
         centre = float(np.sum(weights * losses)) / total
         variance = float(np.sum(weights * (losses - centre) ** 2)) / total
-        return centre, largest + math.log(total), math.sqrt(variance)
+        return centre, peak + math.log(total), math.sqrt(variance)
 
     low, high = 0.0, 1.0 / top
     while moments(high)[0] < mean and high * top < _STEEPEST:
@@ -108,20 +109,20 @@ def _tilt(masses: Array, losses: Array, mean: float) -> tuple[float, float, floa
     return low, *moments(low)[1:]
 
 
-def _half_period(spread: float, times: int) -> int:
-    """A power of two: at least ``spread`` steps, or all that lie between the least sum and the largest."""
-    return 1 << math.ceil(math.log2(min(spread, 2.0 * times * _POINTS) + 2.0))
+def _half_period(span: float, times: int) -> int:
+    """Return a power of two: at least ``span`` steps, or all between the smallest and the largest sum."""
+    return 1 << math.ceil(math.log2(min(span, 2.0 * times * _POINTS) + 2.0))
 
 
-def _convolved(law: Array, times: int, period: int) -> tuple[Array, float]:
-    """The law of a sum of ``times``, in steps modulo the period, and a bound on the Euclidean norm of its error.
+def _convolve(distribution: Array, times: int, period: int) -> tuple[Array, float]:
+    """Return the distribution of a sum of ``times``, in steps modulo the period, and an L2 bound on its error.
 
     A transform of length N = 2^k has a relative error of at most 7 k 2^-53 in the Euclidean norm (Higham 2002, Theorem
     24.2, with twiddle factors good to 2^-53); 16 is counted here. An error e in one entry of a spectrum of modulus at
     most p becomes K e p^(K-1) in its K-th power, and multiplications add at most 3 K 2^-53 of the power itself.
     """
-    places = np.arange(-_POINTS, _POINTS + 1) % period
-    wrapped: Array = np.bincount(places, weights=law, minlength=period).astype(float)
+    points = np.arange(-_POINTS, _POINTS + 1) % period
+    wrapped: Array = np.bincount(points, weights=distribution, minlength=period).astype(float)
     transform = 16.0 * _UNIT * math.log2(period)
     spectrum = np.fft.rfft(wrapped)
     first_error = transform * math.sqrt(period) * _length(wrapped)
@@ -133,24 +134,24 @@ def _convolved(law: Array, times: int, period: int) -> tuple[Array, float]:
 
 
 def _length(vector: Array) -> float:
-    """Euclidean norm. (numpy's own, and dot products, call in other threads, which takes longer.)"""
+    """Return the Euclidean norm; numpy's own starts threads, which takes longer."""
     return math.sqrt(float(np.sum(vector**2)))
 
 
 def _power(values: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
-    """By squaring; each of the at most 2 log2(times) products has a relative error of at most 3 2^-53."""
-    found = values
+    """Raise to a power in at most 2 log2(times) products, each with a relative error of at most 3 2^-53."""
+    power = values
     for digit in f"{times:b}"[1:]:
-        found = found * found * values if digit == "1" else found * found
-    return found
+        power = power * power * values if digit == "1" else power * power
+    return power
 
 
 def renyi_divergence(curve: Curve, order: float) -> float:
-    """Bound on the Renyi divergence of the given order (above 1) of any mechanism with this curve.
+    """Return a bound on the Renyi divergence of the given order (above 1) of any mechanism with this curve.
 
     From E_Q[(P/Q)^a] = 1 + a (a-1) * integral of exp((a-1) t) (H(t) - max(0, 1 - exp(t))) dt over all real t,
     the f-divergence written through hockey-stick divergences. The negative half is folded onto the positive one
-    by H(-t) = 1 - exp(-t) + exp(-t) H(t), and all is in logarithms, because high orders overflow.
+    by H(-t) = 1 - exp(-t) + exp(-t) H(t). Everything is in logarithms, because high orders overflow.
     """
 
     def log_integrand(t: Any) -> Any:
@@ -166,11 +167,11 @@ def renyi_divergence(curve: Curve, order: float) -> float:
 
 
 def _integral(function: Callable[[Array], Array], low: float, high: float) -> float:
-    """From above: the error is added, also where rounding keeps it from the precision aimed at."""
+    """Return an upper bound: the error is added, also where rounding prevents the requested precision."""
     value, error = integral(function, low, high, _PRECISION)
     return value * (1.0 + 10.0 * _PRECISION) + error
 
 
 def pure_renyi(epsilon: float, order: float) -> float:
-    """Renyi divergence of any epsilon-private mechanism: epsilon^2/2-zCDP (Bun-Steinke 2016), never above epsilon."""
+    """Return the Renyi divergence of any pure mechanism: epsilon^2/2-zCDP (Bun-Steinke 2016), at most epsilon."""
     return min(epsilon, order * epsilon**2 / 2.0)

@@ -1,4 +1,4 @@
-"""From one way of counting privacy loss to another: Renyi and concentrated privacy, pure epsilon, Gaussian noise."""
+"""Conversions to (epsilon, delta): from Renyi divergences, zCDP, pure epsilon and Gaussian noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from privlearn.accounting.functions import binomial_chances, root
 
 
 def renyi_delta(divergence: float, order: float, epsilon: float) -> float:
-    """Bound on delta(epsilon) from one Renyi divergence: Canonne, Kamath and Steinke 2020, Prop. 12.
+    """Return a bound on delta(epsilon) from one Renyi divergence: Canonne, Kamath and Steinke 2020, Prop. 12.
 
     exp((a-1)(D - epsilon)) (1 - 1/a)^a / (a-1) at the order a.
     """
@@ -19,22 +19,23 @@ def renyi_delta(divergence: float, order: float, epsilon: float) -> float:
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
-    """Bound on delta(epsilon) of any rho-zCDP mechanism: `renyi_delta` at the best order."""
+    """Return a bound on delta(epsilon) of any rho-zCDP mechanism: `renyi_delta` at the best order."""
     if rho > epsilon + 100.0:
-        return 1.0  # the best order's excess over 1 is below exp(-100), its bound is 1 to all digits
+        return 1.0  # the best order exceeds 1 by less than exp(-100), so its bound is 1 to all digits
     excess = _best_excess(rho, epsilon)
     return _delta((1.0 + excess) * rho, excess, epsilon)
 
 
 def zcdp_order(rho: float, epsilon: float) -> float:
-    """The order at which rho-zCDP gives the least delta(epsilon)."""
+    """Return the order at which rho-zCDP gives the smallest delta(epsilon)."""
     return 1.0 + _best_excess(rho, epsilon)
 
 
 def _best_excess(rho: float, epsilon: float) -> float:
-    """The bound's logarithm is convex in the order a, with derivative (2a-1) rho - epsilon + log(1 - 1/a).
+    """Return the best order minus 1.
 
-    Written in the excess x = a - 1, which may be tiny or huge.
+    The bound's logarithm is convex in the order a, with derivative (2a-1) rho - epsilon + log(1 - 1/a), written here in
+    the excess x = a - 1, which may be tiny or huge.
     """
 
     def slope(log_excess: float) -> float:
@@ -51,10 +52,10 @@ def _delta(divergence: float, excess: float, epsilon: float) -> float:
     return min(1.0, math.exp(min(exponent, 0.0)))
 
 
-def composed_pure_delta(round_epsilon: float, times: int, epsilon: float) -> float:
-    """Smallest delta(epsilon) that holds for every sequence of ``times`` adaptive round_epsilon-private mechanisms.
+def pure_composition_delta(round_epsilon: float, times: int, epsilon: float) -> float:
+    """Return the smallest delta(epsilon) of any ``times`` adaptive mechanisms, each round_epsilon-private.
 
-    Randomised response dominates them all: of its ``times`` answers i speak for one data set with probability
+    Randomised response dominates them all: the number i of its answers that point to one of the two data sets is
     Binomial(times, 1 / (1 + exp(-round_epsilon))), and the loss is then (2 i - times) round_epsilon.
     """
     answers = np.arange(times + 1)
@@ -64,18 +65,20 @@ def composed_pure_delta(round_epsilon: float, times: int, epsilon: float) -> flo
     return float(np.sum(chances * -np.expm1(epsilon - losses[beyond])))
 
 
-def composed_pure_epsilon(round_epsilon: float, times: int, delta: float) -> float:
-    """Smallest epsilon with `composed_pure_delta` at most ``delta``; never above times round_epsilon."""
-    most = times * round_epsilon
+def pure_composition_epsilon(round_epsilon: float, times: int, delta: float) -> float:
+    """Return the smallest epsilon with `pure_composition_delta` at most ``delta``; never above times round_epsilon."""
+    limit = times * round_epsilon
+    if delta == 0:  # below the limit, delta underflows long before it vanishes
+        return limit
 
     def excess(epsilon: float) -> float:
-        return composed_pure_delta(round_epsilon, times, epsilon) - delta
+        return pure_composition_delta(round_epsilon, times, epsilon) - delta
 
-    return 0.0 if excess(0.0) <= 0 else root(excess, 0.0, most, xtol=1e-12 * most)
+    return 0.0 if excess(0.0) <= 0 else root(excess, 0.0, limit, xtol=1e-12 * limit)
 
 
 def gaussian_epsilon(ratio: float, delta: float) -> float:
-    """Smallest epsilon at which Gaussian noise of this sensitivity / scale has at most ``delta``, rounded upwards."""
+    """Return the smallest epsilon, rounded up, at which Gaussian noise of this ratio has at most ``delta``."""
     curve = GaussianCurve(ratio)
     if curve.delta(0.0) <= delta:
         return 0.0

@@ -1,16 +1,20 @@
-"""Privacy curves: delta as a function of epsilon, for each thing that can happen to a data set.
+"""Privacy curves: delta as a function of epsilon, for single mechanisms.
 
 A curve maps every real epsilon to an upper bound of the hockey-stick divergence between the outputs on two
 neighbouring data sets, in both directions. Composition needs the bound for all epsilon, not only positive ones;
 the negative side follows from the positive one, since H(-e; P, Q) = 1 - exp(-e) + exp(-e) H(e; Q, P).
 
-Two nearly equal numbers are never subtracted: tiny epsilons and ratios keep their digits. What rounding is left is
-added on top (`_ROUNDING`), so that a computed delta is not below the true one. See docs/theory/composition.md.
+Nearly equal numbers are never subtracted, so that tiny epsilons and ratios keep their digits. The remaining rounding
+error is added (`_ROUNDING`), so that a computed delta is not below the true one. See docs/theory/composition.md.
+
+>>> float(GaussianCurve(1.0).delta(1.0)) > float(GaussianCurve(0.5).delta(1.0))  # more noise, smaller delta
+True
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,8 +26,8 @@ from privlearn.arrays import Array
 
 _UNIT = 2.0**-53
 _ROUNDING = 2.0**-42
-"""Relative error of what is computed here, beside that of the exponents: `erfcx` is good to a few 2^-53,
-and no difference loses more than a factor of 80."""
+"""Relative error of the values computed here, in addition to that of the exponents: `erfcx` is good to a few 2^-53, and
+no difference loses more than a factor of 80."""
 
 _NARROW = 0.5
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
@@ -33,38 +37,38 @@ _FAR, _TERMS = 8.0, 20  # of the continued fraction: beyond 8 its 20 terms are g
 class Curve(Protocol):
     """A privacy curve, non-increasing and convex in exp(epsilon)."""
 
+    @abstractmethod
     def delta(self, epsilon: ArrayLike) -> Any:
-        """Bound on the hockey-stick divergence at ``epsilon`` (a number or an array)."""
+        """Return a bound on the hockey-stick divergence at ``epsilon`` (a number or an array)."""
 
     def log_delta(self, epsilon: ArrayLike) -> Any:
-        """Logarithm of ``delta`` for epsilon >= 0, also where ``delta`` itself underflows."""
+        """Return the logarithm of ``delta`` for epsilon >= 0; curves override it where ``delta`` underflows."""
+        return log_or_minus_infinity(self.delta(epsilon))
 
+    @abstractmethod
     def reach(self, order: float = 0.0) -> float:
-        """An epsilon beyond which the curve times exp(order * epsilon) is negligible beside its largest value."""
+        """Return an epsilon beyond which the curve times exp(order * epsilon) is negligible."""
 
 
 @dataclass(frozen=True)
-class PureCurve:
+class PureCurve(Curve):
     """Any epsilon-differentially private mechanism; the curve of randomised response, which dominates them all."""
 
     epsilon: float
 
     def delta(self, epsilon: ArrayLike) -> Any:
         at = np.asarray(epsilon, dtype=float)
-        # Both are computed everywhere, and cut where they do not count: there they could overflow.
+        # Both are computed everywhere, and clipped where they are not used: there they could overflow.
         inside = -np.expm1(np.minimum(at - self.epsilon, 0.0)) / (1.0 + np.exp(-self.epsilon))
         below = -np.expm1(np.minimum(at, 0.0))
         return np.maximum(np.where(at <= -self.epsilon, below, inside), 0.0)
-
-    def log_delta(self, epsilon: ArrayLike) -> Any:
-        return log_or_minus_infinity(self.delta(epsilon))
 
     def reach(self, order: float = 0.0) -> float:
         return self.epsilon
 
 
 @dataclass(frozen=True)
-class GaussianCurve:
+class GaussianCurve(Curve):
     """The Gaussian mechanism, ``ratio`` = L2-sensitivity / standard deviation (Balle-Wang 2018, Theorem 8).
 
     Theorem 8's difference of two tails is phi(a) (m(a) - m(b)), where phi is the normal density, m the Mills ratio,
@@ -79,24 +83,24 @@ class GaussianCurve:
 
     def log_delta(self, epsilon: ArrayLike) -> Any:
         near = (np.asarray(epsilon, dtype=float) - self.ratio**2 / 2.0) / self.ratio
-        # Where the nearer point is below 0 its tail is the larger part, and the other term no more than a half of it.
+        # Where the nearer point is below 0, its tail is the larger part, and the other term is at most half of it.
         outside = np.maximum(near, 0.0)
         inside = np.minimum(near, 0.0)
         if self.ratio <= _NARROW:
-            found = _log_density(near) + np.log(_mills_fall(near, self.ratio))
+            logs = _log_density(near) + np.log(_mills_fall(near, self.ratio))
         else:
             tails = 1.0 - np.exp(_log_density(inside)) * (_mills(-inside) + _mills(inside + self.ratio))
             far = _log_density(outside) + np.log(_mills(outside) - _mills(outside + self.ratio))
-            found = np.where(near > 0.0, far, np.log(tails))
+            logs = np.where(near > 0.0, far, np.log(tails))
         exponent = 4.0 * _UNIT * np.abs(near) * (np.abs(near) + self.ratio)
-        return np.minimum(found + exponent + _ROUNDING, 0.0)
+        return np.minimum(logs + exponent + _ROUNDING, 0.0)
 
     def reach(self, order: float = 0.0) -> float:
         return self.ratio * (12.0 + self.ratio * (0.5 + order))
 
 
 @dataclass(frozen=True)
-class FreeGaussianCurve:
+class FreeGaussianCurve(Curve):
     """Gaussian noise against a shift of norm at most ``ratio`` along a line, either way, even after seeing the noise.
 
     The loss is at most ratio^2/2 + ratio |Z|, Z a standard normal number, so
@@ -120,17 +124,11 @@ class FreeGaussianCurve:
         return GaussianCurve(self.ratio).reach(order)
 
 
-Corners = tuple[tuple[int, float], ...]
-"""Where one person's change of the gradients may end: how many corners, and how far from 0 over the farthest."""
-
-ONE_CORNER: Corners = ((1, 1.0),)
-
-
 @dataclass(frozen=True)
-class SummedCurve:
-    """The largest of several losses: deltas add up, to no more than 1. A part is how many, and their curve.
+class SummedCurve(Curve):
+    """The largest of several losses: deltas add up, to at most 1. Each part is a count and a curve.
 
-    Cut at 1 it is a bound, but not convex there; composition needs no more.
+    Clipped at 1 it is a bound, but not convex there, which composition does not need.
     """
 
     parts: tuple[tuple[int, GaussianCurve], ...]
@@ -148,23 +146,23 @@ class SummedCurve:
 
 
 @dataclass(frozen=True)
-class GaussianObjectiveCurve:
+class GaussianObjectiveCurve(Curve):
     """Gaussian objective perturbation: ``delta = Gaussian(epsilon - slack)`` for a monotone margin loss.
 
     Proven in docs/theory/objective.md for epsilon >= slack; below -slack it follows because the bound holds in both
     directions, and between the two by the chord, since a privacy curve is convex in exp(epsilon). A loss that is not
-    monotone leaves the sign of a record's gradient open: ``free_directions`` is 1 then.
-    The softmax loss has several ``corners``, whose deltas add up (docs/theory/softmax.md).
+    monotone leaves the sign of a record's gradient open: ``has_open_sign``.
+    The softmax loss of K classes has K - 1 ``corners``, whose deltas add up (docs/theory/softmax.md).
 
-    ``beside`` is the ratio of other Gaussian noise, that of a centring before and of the solver's tolerance after: its
-    shift may depend on what the first led to, and what the first is added to may depend on it.
+    ``other_ratio`` is the ratio of further Gaussian noise, of a centring before and of the solver's tolerance after:
+    each of the two may depend on the noisy result of the other.
     """
 
     ratio: float
     slack: float
-    free_directions: int = 0
-    corners: Corners = ONE_CORNER
-    beside: float = 0.0
+    has_open_sign: bool = False
+    corners: int = 1
+    other_ratio: float = 0.0
 
     def delta(self, epsilon: ArrayLike) -> Any:
         at = np.asarray(epsilon, dtype=float)
@@ -182,19 +180,17 @@ class GaussianObjectiveCurve:
 
     @property
     def _core(self) -> GaussianCurve | FreeGaussianCurve | SummedCurve:
-        if self.free_directions:
-            return FreeGaussianCurve(self._from_corner(1.0))
-        if not self.beside and self.corners == ONE_CORNER:
-            return GaussianCurve(self._from_corner(1.0))
-        parts = tuple((count, GaussianCurve(self._from_corner(length))) for count, length in self.corners)
-        # At the corner 0, which costs nothing otherwise, the second noise is alone.
-        return SummedCurve((*parts, (1, GaussianCurve(self.beside))) if self.beside else parts)
-
-    def _from_corner(self, length: float) -> float:
-        return math.hypot(length * self.ratio, self.beside)
+        joint = math.hypot(self.ratio, self.other_ratio)
+        if self.has_open_sign:
+            return FreeGaussianCurve(joint)
+        if not self.other_ratio and self.corners == 1:
+            return GaussianCurve(joint)
+        parts = ((self.corners, GaussianCurve(joint)),)
+        # At the corner 0, which costs nothing without other noise, that noise is alone.
+        return SummedCurve((*parts, (1, GaussianCurve(self.other_ratio))) if self.other_ratio else parts)
 
     def _chord(self, at: Array) -> Any:
-        """Linear in exp(epsilon) between -slack and slack."""
+        """Interpolate linearly in exp(epsilon) between -slack and slack."""
         if not self.slack:
             return 0.0  # nothing lies between
         inside = np.clip(at, -self.slack, self.slack)
@@ -210,21 +206,21 @@ class GaussianObjectiveCurve:
 
 @dataclass(frozen=True)
 class GaussianObjectiveCurves:
-    """The curve of any ratio, beside noise of a fixed ratio and noise whose ratio grows with it, by ``share``."""
+    """The curve of any ratio, with further noise of a fixed ratio and of a ratio that is ``share`` times the first."""
 
     slack: float
-    free_directions: int = 0
-    corners: Corners = ONE_CORNER
-    beside: float = 0.0
+    has_open_sign: bool = False
+    corners: int = 1
+    other_ratio: float = 0.0
     share: float = 0.0
 
     def __call__(self, ratio: float) -> GaussianObjectiveCurve:
-        beside = math.hypot(self.share * ratio, self.beside)
-        return GaussianObjectiveCurve(ratio, self.slack, self.free_directions, self.corners, beside)
+        other_ratio = math.hypot(self.share * ratio, self.other_ratio)
+        return GaussianObjectiveCurve(ratio, self.slack, self.has_open_sign, self.corners, other_ratio)
 
 
 def _both_sides(at: Array, right: Any) -> Any:
-    """A curve at any epsilon from its values at the modulus."""
+    """Return a curve at any epsilon from its values at the absolute value."""
     left = -np.expm1(-np.abs(at)) + np.exp(-np.abs(at)) * right
     return np.where(at >= 0, right, left)
 
@@ -234,18 +230,18 @@ def _log_density(x: Array) -> Array:
 
 
 def _mills(x: Array) -> Array:
-    """Tail over density of the normal law, m(x) = integral of exp(-x t - t^2 / 2) dt over t > 0."""
+    """Return the normal tail over its density, m(x) = integral of exp(-x t - t^2 / 2) dt over t > 0."""
     return np.asarray(math.sqrt(math.pi / 2.0) * erfcx(x / math.sqrt(2.0)))
 
 
 def _mills_fall(start: Array, width: float) -> Array:
-    """m(start) - m(start + width) for a narrow width: the integral of -m' by Gauss and Legendre, positive terms all."""
-    places = start[..., np.newaxis] + width * (1.0 + _NODES) / 2.0
-    return np.asarray(width / 2.0 * (_mills_slope(places) @ _WEIGHTS))
+    """Return m(start) - m(start + width) for a narrow width: the integral of -m' by Gauss-Legendre, positive terms."""
+    points = start[..., np.newaxis] + width * (1.0 + _NODES) / 2.0
+    return np.asarray(width / 2.0 * (_mills_slope(points) @ _WEIGHTS))
 
 
 def _mills_slope(x: Array) -> Array:
-    """-m'(x) = 1 - x m(x); far out, where the two terms cancel, m(x) / (x + 2 / (x + 3 / (x + ...)))."""
+    """Return -m'(x) = 1 - x m(x); far out, where the two terms cancel, m(x) / (x + 2 / (x + 3 / (x + ...)))."""
     ratios = _mills(x)
     if np.all(x <= _FAR):
         return np.asarray(1.0 - x * ratios)

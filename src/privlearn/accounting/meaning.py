@@ -1,7 +1,7 @@
 """What a privacy curve means for an attacker: true and false positives, the equivalent Gaussian shift, the odds.
 
-An attacker looks at the output and tells two neighbouring data sets apart. ``delta(epsilon)`` bounds, for every real
-epsilon and every set of outputs, P(set) - e^epsilon Q(set) in both directions, and all the rest is duality
+An attacker sees the output and tries to tell two neighbouring data sets apart. ``delta(epsilon)`` bounds, for every
+real epsilon and every set of outputs, P(set) - e^epsilon Q(set) in both directions; the rest follows by duality
 (docs/theory/meaning.md).
 """
 
@@ -12,20 +12,25 @@ import math
 import numpy as np
 
 from privlearn.accounting.curves import Curve, GaussianCurve, PureCurve
-from privlearn.accounting.functions import least, normal_tail_point
-from privlearn.accounting.release_curves import ComposedCurve, ComposedPureCurve, CurveBeside, StatedCurve
+from privlearn.accounting.functions import minimum, normal_tail_point
+from privlearn.accounting.release_curves import (
+    ComposedCurve,
+    ComposedPureCurve,
+    EpsilonDeltaCurve,
+    JointCurve,
+)
 
 _STEPS = 2000
 _PRECISION = 1e-6
 _STEP = 1e-5
-"""Of a search for the least, over the interval."""
+"""Precision of a search for a minimum, relative to its interval."""
 
 
 def best_true_positives(curve: Curve, false_positives: float) -> float:
-    """The largest share of right alarms of any attacker whose share of false alarms is this.
+    """Return the largest true positive rate of any attacker with this false positive rate.
 
-    The least of e^epsilon false_positives + delta(epsilon) over all epsilon; the value at any epsilon is a bound, so
-    the search for the least costs no rigour.
+    It is the minimum of e^epsilon false_positives + delta(epsilon) over all epsilon. The value at any epsilon is a
+    bound, so an inexact search for the minimum is still rigorous.
     """
 
     def bound(epsilon: float) -> float:
@@ -35,29 +40,31 @@ def best_true_positives(curve: Curve, false_positives: float) -> float:
             return false_positives / factor + right
         return factor * false_positives + 1.0 - factor + factor * right  # the same in the other direction
 
-    reach = min(curve.reach(), _LARGEST_EXPONENT)
-    return min(max(least(bound, -reach, reach, xtol=2.0 * _STEP * reach), false_positives), 1.0)
+    reach = min(curve.reach(), _MAX_EXPONENT)
+    return min(max(minimum(bound, -reach, reach, xtol=2.0 * _STEP * reach), false_positives), 1.0)
 
 
 def gaussian_mu(curve: Curve) -> float | None:
-    """The smallest mu of Gaussian privacy (Dong, Roth and Su 2022) that the curve gives; ``None`` if it gives none.
+    """Return the smallest mu of Gaussian privacy (Dong, Roth and Su 2022) that the curve implies, or ``None``.
 
     Telling the two data sets apart is no easier than telling a draw of N(0, 1) from one of N(mu, 1). A mechanism that
-    may give itself away with a positive probability has no mu. Where mechanisms
-    follow one another mu adds up in squares.
+    may fail completely with a positive probability has no mu. Under composition the squares of mu add up.
 
-    Other curves are compared with the Gaussian one on a grid that is finer near 0. Between two places the curve is at
-    most what it is at the first and the Gaussian one at least what it is at the second, so what is found is large
-    enough, by up to about half a percent; beyond the reach no more than about 1e-30 is left.
+    Other curves are compared with the Gaussian one on a grid that is finer near 0. Both decrease, so comparing the left
+    end of each cell of one with the right end of the other is safe; the result is too large by up to half a percent.
+    Beyond the reach at most about 1e-30 is left.
     """
     if isinstance(curve, GaussianCurve):
         return curve.ratio
     if isinstance(curve, PureCurve):
         return 2.0 * normal_tail_point(-float(np.logaddexp(0.0, curve.epsilon)))
-    if isinstance(curve, StatedCurve):
-        return None if curve.stated_delta else gaussian_mu(PureCurve(curve.epsilon))
-    if isinstance(curve, CurveBeside):
-        own, other = gaussian_mu(curve.curve), gaussian_mu(StatedCurve(curve.epsilon, curve.other_delta))
+    if isinstance(curve, EpsilonDeltaCurve):
+        return None if curve.failure_delta else gaussian_mu(PureCurve(curve.epsilon))
+    if isinstance(curve, JointCurve):
+        own, other = (
+            gaussian_mu(curve.curve),
+            gaussian_mu(EpsilonDeltaCurve(curve.epsilon, curve.other_delta)),
+        )
         return None if own is None or other is None else math.hypot(own, other)
     if isinstance(curve, ComposedPureCurve):
         return _of_runs(gaussian_mu(PureCurve(curve.epsilon)), curve.times)
@@ -71,11 +78,12 @@ def _of_runs(once: float | None, times: int) -> float | None:
 
 
 def _dominating(curve: Curve) -> float:
-    places = curve.reach() * (np.arange(_STEPS + 1) / _STEPS) ** 2
-    most = np.minimum(curve.log_delta(places[:-1]), math.log1p(-_PRECISION))
+    """Return the smallest mu, on a grid, whose Gaussian curve is nowhere below this one."""
+    points = curve.reach() * (np.arange(_STEPS + 1) / _STEPS) ** 2
+    upper = np.minimum(curve.log_delta(points[:-1]), math.log1p(-_PRECISION))
 
     def dominates(mu: float) -> bool:
-        return bool(np.all(GaussianCurve(mu).log_delta(places[1:]) >= most))
+        return bool(np.all(GaussianCurve(mu).log_delta(points[1:]) >= upper))
 
     high = curve.reach() / _STEPS
     while not dominates(high):
@@ -87,26 +95,26 @@ def _dominating(curve: Curve) -> float:
     return high
 
 
-def largest_odds(curve: Curve, exception: float) -> float:
-    """By how much the output multiplies an attacker's odds at most, but for a probability of ``exception`` at most.
+def max_odds(curve: Curve, exception: float) -> float:
+    """Return the largest factor on an attacker's odds, except with a probability of at most ``exception``.
 
-    Where the loss exceeds t by more than -log(1 - q), outputs count at least q in delta(t): so they have a probability
-    of at most delta(t) / q. Without an exception (0) it is e to the largest loss, infinite if there is none.
+    Outputs whose loss exceeds t by more than -log(1 - q) contribute at least q of their probability to delta(t), so
+    their probability is at most delta(t) / q. Without an exception (0) it is e to the largest loss, or infinite.
     """
     if not exception:
-        largest = curve.reach() * (1.0 + _PRECISION)
-        return math.inf if float(curve.delta(largest)) > 0 else _as_odds(largest)
+        max_loss = curve.reach() * (1.0 + _PRECISION)
+        return math.inf if float(curve.delta(max_loss)) > 0 else _as_odds(max_loss)
 
     def loss(epsilon: float) -> float:
         share = float(curve.delta(epsilon)) / exception
-        return epsilon - math.log1p(-share) if share < 1.0 else _LARGEST_EXPONENT + share
+        return epsilon - math.log1p(-share) if share < 1.0 else _MAX_EXPONENT + share
 
-    return _as_odds(least(loss, 0.0, curve.reach(), xtol=_STEP * curve.reach()))
+    return _as_odds(minimum(loss, 0.0, curve.reach(), xtol=_STEP * curve.reach()))
 
 
-_LARGEST_EXPONENT = 700.0
+_MAX_EXPONENT = 700.0
 
 
 def _as_odds(loss: float) -> float:
-    """What no number of the machine bounds is infinite."""
-    return math.exp(loss) if loss < _LARGEST_EXPONENT else math.inf
+    """Return exp(loss), or infinity where that overflows."""
+    return math.exp(loss) if loss < _MAX_EXPONENT else math.inf

@@ -1,4 +1,8 @@
-"""What an audit reports, and a lower bound of epsilon from many runs."""
+"""Findings and reports of audits, and a lower bound of epsilon from many runs.
+
+The bound: on part of the runs choose an event (an interval of a statistic of the output), on the others count how often
+it occurs on either input. Clopper-Pearson limits of the two probabilities refute every smaller epsilon.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from privlearn.errors import InvalidParameter
 
 Status = Literal["passed", "failed", "noted"]
 _MARKS = {"passed": "ok  ", "failed": "FAIL", "noted": "note"}
-_SHORT = 20  # findings that are listed one by one
+_MAX_DETAILED = 20  # findings; of more, those that passed are only counted
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,13 @@ class Finding:
     check : str
         Which check, in a word or two: ``"replay"``, ``"empirical epsilon"``.
     status : {"passed", "failed", "noted"}
-        ``noted``: nothing wrong by itself, but somebody should know.
+        ``noted``: not wrong by itself, but worth knowing.
     what : str
-        What was compared, on what.
+        What was compared, and on which input.
     why : str
         What the outcome means; for a failure, what is broken.
     numbers : mapping
-        What was measured and what was allowed.
+        Measured and allowed values.
     """
 
     check: str
@@ -45,6 +49,7 @@ class Finding:
     numbers: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
         return {
             "check": self.check,
             "status": self.status,
@@ -55,14 +60,14 @@ class Finding:
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
-        said = f"{_MARKS[self.status]} {self.check}: {self.what}" + (f" ({numbers})" if numbers else "")
-        return said + (f"\n       {self.why}" if self.why else "")
+        text = f"{_MARKS[self.status]} {self.check}: {self.what}" + (f" ({numbers})" if numbers else "")
+        return text + (f"\n       {self.why}" if self.why else "")
 
 
-def judged(
+def judge(
     check: str, what: str, good: bool, why_not: str, numbers: Mapping[str, float] | None = None
 ) -> Finding:
-    """Passed without a word, or failed with the reason."""
+    """Return a finding that passed, or one that failed with the reason."""
     return Finding(check, "passed" if good else "failed", what, "" if good else why_not, numbers or {})
 
 
@@ -85,45 +90,50 @@ class AuditReport:
 
     @classmethod
     def of(cls, subject: str, findings: Iterable[Finding]) -> AuditReport:
+        """Return the report with these findings."""
         return cls(subject, tuple(findings))
 
     @property
     def passed(self) -> bool:
+        """Whether no check failed."""
         return not self.failures
 
     @property
     def failures(self) -> tuple[Finding, ...]:
+        """The findings that failed."""
         return tuple(finding for finding in self.findings if finding.status == "failed")
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
         findings = [finding.to_dict() for finding in self.findings]
         return {"subject": self.subject, "passed": self.passed, "findings": findings}
 
     def to_json(self) -> str:
+        """Return the report as JSON text."""
         return json.dumps(self.to_dict(), indent=2)
 
     def describe(self, *, everything: bool = False) -> str:
-        """What failed and what should be known, in full; what passed, counted unless ``everything`` is asked for."""
+        """Return failures and notes in full; checks that passed are counted, or listed with ``everything``."""
         count = f"{len(self.findings)} finding{'s' * (len(self.findings) != 1)}"
         verdict = "passed," if self.passed else f"FAILED {len(self.failures)} of"
         passed = [finding for finding in self.findings if finding.status == "passed"]
-        shown = [finding for finding in self.findings if everything or finding.status != "passed"]
+        detailed = [finding for finding in self.findings if everything or finding.status != "passed"]
         counted = [] if everything else Counter(finding.check for finding in passed).items()
         lines = [f"{_MARKS['passed']} {check}: {times} passed" for check, times in counted]
         title = f"audit of {self.subject}: {verdict} {count}"
-        return "\n".join([title, *(f"  {line}" for line in [*lines, *shown])])
+        return "\n".join([title, *(f"  {line}" for line in [*lines, *detailed])])
 
     def __str__(self) -> str:
-        return self.describe(everything=len(self.findings) <= _SHORT)
+        return self.describe(everything=len(self.findings) <= _MAX_DETAILED)
 
 
 KNOTS = 65
-"""Quantiles of a statistic between which an event's ends are chosen."""
+"""Number of quantiles of a statistic among which an event's ends are chosen."""
 
 CHOOSING = 0.25
-"""Share of the runs that choose the event: rare events need more runs for counting than for finding."""
+"""Share of the runs that choose the event; counting rare events needs more runs than choosing them."""
 
-FEWEST_RUNS = 8
+MIN_RUNS = 8
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ class EpsilonBound:
     ----------
     epsilon, confidence, delta : float
     runs : int
-        On each of the two inputs, those for choosing the event included.
+        Number of runs on each of the two inputs, including those that choose the event.
     """
 
     epsilon: float
@@ -145,28 +155,29 @@ class EpsilonBound:
 
 @dataclass(frozen=True)
 class _Event:
-    """low <= statistic <= high, where the statistic is <direction, output>, or the output's norm."""
+    """The event low <= statistic <= high, where the statistic is <direction, output>, or the output's norm."""
 
     direction: Array | None
     low: float
     high: float
 
     def count(self, outputs: Array) -> int:
+        """Return the number of runs in which the event occurred."""
         values = _statistic(outputs, self.direction)
         return int(np.count_nonzero((values >= self.low) & (values <= self.high)))
 
 
 def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: float = 0.999) -> EpsilonBound:
-    """The largest epsilon that the outputs on two inputs refute, in both directions.
+    """Return a lower bound of epsilon from outputs on two neighbouring inputs, in both directions.
 
     Parameters
     ----------
     one, other : array of shape (runs, k)
-        What left, one row per run, on an input and on its neighbour; runs independent.
+        Outputs on an input and on its neighbour, one row per run; runs are independent.
     delta : float, default=0.0
-        Probability mass that the promise leaves open.
+        Delta of the guarantee.
     confidence : float, default=0.999
-        Whatever the mechanism, a bound above its true epsilon has at most probability 1 - confidence.
+        For every mechanism, the bound exceeds the true epsilon with probability at most 1 - confidence.
 
     Examples
     --------
@@ -189,18 +200,18 @@ def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: f
 
 
 def judge_bound(bound: EpsilonBound, promised: float, pair: str) -> Finding:
-    """An empirical bound against a promise."""
-    return judged(
+    """Compare an empirical bound with the claimed epsilon."""
+    return judge(
         "empirical epsilon",
         f"{bound.runs} runs on each of two neighbours ({pair}), confidence {bound.confidence:g}, delta {bound.delta:g}",
         bound.epsilon <= promised,
-        "the runs refute the promise: who sees outputs tells the neighbours apart more often than it allows",
+        "the runs refute the guarantee: outputs distinguish the neighbours more often than it allows",
         {"at least": bound.epsilon, "promised": promised},
     )
 
 
 def _best_event(first: Array, second: Array, delta: float, risk: float) -> _Event:
-    """The interval of a statistic that would prove most on these runs."""
+    """Return the interval of a statistic with the largest bound on these runs."""
     best, event = -1.0, _Event(None, -np.inf, np.inf)
     for direction in _directions(first, second):
         mine, theirs = (np.sort(_statistic(outputs, direction)) for outputs in (first, second))
@@ -214,21 +225,21 @@ def _best_event(first: Array, second: Array, delta: float, risk: float) -> _Even
             for sample in (mine, theirs)
         )
         bounds = _bound(hits, len(mine), misses, len(theirs), delta, risk)
-        place = int(np.argmax(bounds))
-        if bounds[place] > best:
-            best, event = float(bounds[place]), _Event(direction, ends[low[place]], ends[high[place]])
+        index = int(np.argmax(bounds))
+        if bounds[index] > best:
+            best, event = float(bounds[index]), _Event(direction, ends[low[index]], ends[high[index]])
     return event
 
 
 def _directions(first: Array, second: Array) -> Iterator[Array | None]:
-    """Each coordinate, the direction that tells the means apart best, and the norm."""
+    """Yield each coordinate, the direction that separates the means best, and None for the norm."""
     dimension = first.shape[1]
     yield from np.eye(dimension)
     if dimension > 1:
-        spread = np.atleast_2d(np.cov(first.T)) + np.atleast_2d(np.cov(second.T))
-        scale = np.trace(spread) / dimension or 1.0
+        covariance = np.atleast_2d(np.cov(first.T)) + np.atleast_2d(np.cov(second.T))
+        scale = np.trace(covariance) / dimension or 1.0
         yield np.linalg.solve(
-            spread + 1e-9 * scale * np.eye(dimension), first.mean(axis=0) - second.mean(axis=0)
+            covariance + 1e-9 * scale * np.eye(dimension), first.mean(axis=0) - second.mean(axis=0)
         )
         yield None
 
@@ -238,14 +249,14 @@ def _statistic(outputs: Array, direction: Array | None) -> Array:
 
 
 def _bound(hits: Any, of: int, misses: Any, among: int, delta: float, risk: float) -> Array:
-    """log((P - delta) / Q), P at its lower and Q at its upper Clopper-Pearson limit; 0 where that says nothing."""
+    """Return log((P - delta) / Q), P at its lower and Q at its upper Clopper-Pearson limit, and at least 0."""
     at_least, at_most = _limits(of, risk)[0][hits], _limits(among, risk)[1][misses]
     return np.asarray(np.log(np.maximum(at_least - delta, at_most) / at_most))
 
 
 @lru_cache(maxsize=16)
 def _limits(trials: int, risk: float) -> tuple[Array, Array]:
-    """Clopper-Pearson: for each number of hits, the lower and the upper limit of their probability."""
+    """Return Clopper-Pearson limits of a probability, lower and upper, for each number of hits."""
     hits = np.arange(1, trials + 1)
     lower = np.append(0.0, betaincinv(hits, trials - hits + 1, risk))
     return lower, 1.0 - lower[::-1]
@@ -254,8 +265,8 @@ def _limits(trials: int, risk: float) -> tuple[Array, Array]:
 def _check(one: Array, other: Array, delta: float, confidence: float) -> None:
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
         raise InvalidParameter("outputs must be two matrices with one row per run and the same columns")
-    if min(len(one), len(other)) < FEWEST_RUNS:
-        raise InvalidParameter(f"a bound needs at least {FEWEST_RUNS} runs on each input")
+    if min(len(one), len(other)) < MIN_RUNS:
+        raise InvalidParameter(f"a bound needs at least {MIN_RUNS} runs on each input")
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         raise InvalidParameter("outputs must be finite")
     if not 0 < confidence < 1 or not 0 <= delta < 1:

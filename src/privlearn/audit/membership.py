@@ -1,9 +1,9 @@
 """Membership inference by likelihood ratio (LiRA): was this record among those a model was trained on?
 
 The attacker knows the record, the mechanism and people like those in the data. They train shadow models on random
-halves of a pool of such people, note each record's margin under models that had seen it and under models that had not,
-fit a Gaussian to either, and judge released models by the ratio of the two densities (Carlini et al. 2022). An audit
-asks whether a promise is broken on the worst table; this asks what an attacker gains on a real one.
+halves of a pool of such people, record each record's margin under models trained with it and without it, fit a Gaussian
+to either, and judge released models by the ratio of the two densities (Carlini et al. 2022). Other audits ask whether a
+guarantee is broken on the worst table; this one measures what an attacker gains on a real one.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn.arrays import Array
-from privlearn.audit.black_box import promise_for_replacement
+from privlearn.audit.black_box import replacement_guarantee
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 
 Flags = NDArray[np.bool_]
 
-FEWEST_MODELS = 16
-"""Shadow models, of which about half have seen a given record: fewer do not show a spread."""
+MIN_MODELS = 16
+"""Minimum number of shadow models; about half of them are trained with a given record."""
 
 
 @dataclass(frozen=True, eq=False)
 class MembershipAttack:
-    """How an attack went, over models that it had not learnt from.
+    """Result of an attack on models that the attacker had not learnt from.
 
     Attributes
     ----------
     scores : array of shape (models, records)
-        Logarithm of the likelihood ratio; above 0 the attacker says "was in it".
+        Logarithm of the likelihood ratio; above 0 the attacker guesses "member".
     members : array of bool, of the same shape
         The truth.
     """
@@ -45,24 +45,24 @@ class MembershipAttack:
 
     @property
     def advantage(self) -> float:
-        """True minus false positive rate of saying "was in it" at likelihood ratios above 1; 0 is guessing."""
+        """True minus false positive rate of guessing "member" at likelihood ratios above 1; 0 without information."""
         return float(self._advantages().mean())
 
     @property
     def standard_error(self) -> float:
-        """Of the advantage. The unit is the model: verdicts on records of one model are not independent."""
+        """Standard error of the advantage over models, since guesses about one model are not independent."""
         each = self._advantages()
         return float(each.std(ddof=1) / math.sqrt(len(each)))
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
-        """Share of the members found when at most that share of the others is accused."""
+        """Return the share of members identified at this false positive rate."""
         others = self.scores[~self.members]
         return float(np.mean(self.scores[self.members] > np.quantile(others, 1.0 - false_positive_rate)))
 
     def _advantages(self) -> Array:
-        guessed = self.scores > 0.0
+        guesses = self.scores > 0.0
         half = self.scores.shape[1] // 2
-        return np.asarray((guessed & self.members).sum(1) / half - (guessed & ~self.members).sum(1) / half)
+        return np.asarray((guesses & self.members).sum(1) / half - (guesses & ~self.members).sum(1) / half)
 
 
 def membership_attack(
@@ -82,11 +82,11 @@ def membership_attack(
     make : callable
         ``make(seed)`` returns a new estimator, with ``fit``, ``classes_`` and ``decision_function``.
     X, y : arrays
-        The pool, an even number of records: all of them are attacked.
+        The pool, an even number of records, all of which are attacked.
     shadows, attacked : int, default=256
-        Models that the attacker learns from, and fresh ones that are judged.
+        Number of models that the attacker learns from, and of fresh models to attack.
     seed : int, default=0
-        Of the halves; the models get seeds of their own.
+        Seed of the halves; model i gets ``seed + i``.
     progress : callable, optional
         Called with (models trained, all models).
 
@@ -115,28 +115,28 @@ def membership_attack(
 
 
 def advantage_ceiling(guarantee: Guarantee) -> float:
-    """No attack, whatever it knows, has a larger true minus false positive rate."""
-    epsilon, delta = promise_for_replacement(guarantee)
+    """Return the maximum true minus false positive rate of any attack under the guarantee."""
+    epsilon, delta = replacement_guarantee(guarantee)
     return min(1.0, math.tanh(epsilon / 2.0) + 2.0 * delta / (1.0 + math.exp(min(epsilon, 700.0))))
 
 
 def true_positive_ceiling(guarantee: Guarantee, false_positive_rate: float) -> float:
-    """No attack that accuses this share of the others finds a larger share of the members."""
-    epsilon, delta = promise_for_replacement(guarantee)
+    """Return the maximum true positive rate of any attack with this false positive rate."""
+    epsilon, delta = replacement_guarantee(guarantee)
     by_members = math.exp(min(epsilon, 700.0)) * false_positive_rate + delta
     by_others = 1.0 - math.exp(-epsilon) * (1.0 - delta - false_positive_rate)
     return min(1.0, by_members, by_others)
 
 
 def _halves(count: int, models: int, seed: int) -> Iterator[NDArray[np.intp]]:
-    """Random halves. A half with a record and one without it differ, suitably coupled, by one replaced record."""
+    """Yield random halves. Suitably coupled, a half with a record and one without differ by one replaced record."""
     rng = np.random.default_rng(seed)
     for _ in range(models):
         yield rng.permutation(count)[: count // 2]
 
 
 def _margins(model: Any, X: Array, y: NDArray[Any]) -> Array:
-    """How far each record's own class is ahead: the log-odds of logistic regression."""
+    """Return each record's margin of its own class: the log-odds of logistic regression."""
     scores = np.asarray(model.decision_function(X), dtype=float)
     if scores.ndim == 1:
         return np.where(y == model.classes_[1], scores, -scores)
@@ -147,16 +147,16 @@ def _margins(model: Any, X: Array, y: NDArray[Any]) -> Array:
 
 
 def _log_ratio(margins: Array, members: Flags) -> Callable[[Array], Array]:
-    """Of two Gaussians per record, fitted to the shadow models with it and to those without it."""
+    """Return the log ratio of two Gaussians per record, fitted to shadow models with and without the record."""
 
-    def fitted(chosen: Flags) -> tuple[Array, Array]:
-        some = np.where(chosen, margins, np.nan)
-        spread = np.nanstd(some, axis=0)
-        return np.nanmean(some, axis=0), np.maximum(spread, 1e-12 + 1e-9 * np.abs(margins).max())
+    def fit(selected: Flags) -> tuple[Array, Array]:
+        values = np.where(selected, margins, np.nan)
+        deviation = np.nanstd(values, axis=0)
+        return np.nanmean(values, axis=0), np.maximum(deviation, 1e-12 + 1e-9 * np.abs(margins).max())
 
-    (mean, spread), (mean_without, spread_without) = fitted(members), fitted(~members)
+    (mean, deviation), (mean_without, deviation_without) = fit(members), fit(~members)
     return lambda seen: np.asarray(
-        stats.norm.logpdf(seen, mean, spread) - stats.norm.logpdf(seen, mean_without, spread_without)
+        stats.norm.logpdf(seen, mean, deviation) - stats.norm.logpdf(seen, mean_without, deviation_without)
     )
 
 
@@ -165,5 +165,5 @@ def _check(X: Array, y: NDArray[Any], shadows: int, attacked: int) -> None:
         raise InvalidParameter(
             "the pool must have an even number of records, at least 4, and a label for each"
         )
-    if shadows < FEWEST_MODELS or attacked < 2:
-        raise InvalidParameter(f"give shadows={FEWEST_MODELS} or more and attacked=2 or more")
+    if shadows < MIN_MODELS or attacked < 2:
+        raise InvalidParameter(f"shadows must be at least {MIN_MODELS} and attacked at least 2")

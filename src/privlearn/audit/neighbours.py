@@ -1,4 +1,4 @@
-"""Neighbouring data sets that strain a promise most: few records, one of them turned round, silenced or bent."""
+"""Worst-case neighbouring data sets: few records, one of them negated, zeroed or rotated."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.mechanisms.task import Task
 
-LONGEST = 1.0 - 1e-12  # norm of a record that rounding must not make longer than 1
+MAX_NORM = 1.0 - 1e-12  # below 1, so that rounding does not make a record longer than 1
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Those that are not silent: rows x (times the label's sign for a margin loss), and what regression subtracts.
+    """Rows x of shape (records, d), multiplied by the label's sign for a margin loss, and one offset for each.
 
-    For the softmax loss the second are the numbers of the records' classes.
-
-    A record of zeros has a constant loss: it is a deleted one, and is not listed where one that is not there is not
-    counted either.
+    Offsets are the targets of a regression, or the class numbers of the softmax loss. A row of zeros has a constant
+    loss and stands for a deleted record; it is omitted if the number of records is private.
     """
 
     rows: Array
@@ -28,6 +26,7 @@ class Records:
 
     @classmethod
     def of(cls, rows: Array, offsets: Array | None = None) -> Records:
+        """Return records with these offsets, by default zeros."""
         return cls(np.asarray(rows), np.zeros(len(rows)) if offsets is None else np.asarray(offsets))
 
 
@@ -41,8 +40,8 @@ class Pair:
 
 
 def worst_pairs(task: Task) -> list[Pair]:
-    """Neighbours under the task's relation, in its dimension; at most as many records as it has."""
-    if task.loss.sees == "residual":
+    """Return neighbours under the task's relation, in its dimension, with at most its number of records."""
+    if task.loss.argument == "residual":
         pairs = _residual_pairs(task)
     elif task.classes:
         pairs = _class_pairs(task)
@@ -50,13 +49,12 @@ def worst_pairs(task: Task) -> list[Pair]:
         pairs = _line_pairs(task) if task.dimension == 1 else _plane_pairs(task)
     if task.relation.count_is_public:
         return pairs
-    return [Pair(pair.name, _listed(pair.one), _listed(pair.other)) for pair in pairs]
+    return [Pair(pair.name, _without_zeros(pair.one), _without_zeros(pair.other)) for pair in pairs]
 
 
-def _listed(records: Records) -> Records:
-    """Without those that are silent."""
-    speaks = records.rows.any(axis=1)
-    return Records(records.rows[speaks], records.offsets[speaks])
+def _without_zeros(records: Records) -> Records:
+    present = records.rows.any(axis=1)
+    return Records(records.rows[present], records.offsets[present])
 
 
 def _line_pairs(task: Task) -> list[Pair]:
@@ -64,23 +62,23 @@ def _line_pairs(task: Task) -> list[Pair]:
     replaced = [(1.0, -1.0), (1.0, 0.0), (0.6, -1.0)]
     changed = replaced if task.relation.replaces else [(1.0, 0.0), (-0.5, 0.0)]
     return [
-        _pair(f"{a:g} to {b:g} beside {rest}", [[a]], [[b]], [[value] for value in rest], task)
+        _pair(f"{a:g} to {b:g} next to {rest}", [[a]], [[b]], [[value] for value in rest], task)
         for (a, b), rest in itertools.product(changed, others)
     ]
 
 
 def _plane_pairs(task: Task) -> list[Pair]:
-    """In the plane of the first two coordinates, and along the diagonal, where coordinates add up most."""
+    """Return pairs in the plane of the first two coordinates, and along the diagonal, where sums are largest."""
     others = [[0.6, 0.8], [-1.0, 0.0], [0.0, 0.4]]
     pairs = []
     for degrees in (180, 115, 57):
-        turned = [np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))]
-        pairs.append(_pair(f"turned by {degrees} degrees", [[1.0, 0.0]], [turned], others, task))
+        rotated = [np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))]
+        pairs.append(_pair(f"rotated by {degrees} degrees", [[1.0, 0.0]], [rotated], others, task))
     diagonal = np.full((1, task.dimension), task.dimension**-0.5)
     pairs.append(_pair("opposite on the diagonal", diagonal, -diagonal, [], task))
     if not task.relation.replaces:
         return [
-            _pair(f"{name} silenced", one, np.zeros_like(one), rest, task)
+            _pair(f"{name} zeroed", one, np.zeros_like(one), rest, task)
             for name, one, rest in (
                 ("an axis", np.array([[1.0, 0.0]]), others),
                 ("the diagonal", diagonal, []),
@@ -90,52 +88,52 @@ def _plane_pairs(task: Task) -> list[Pair]:
 
 
 def _residual_pairs(task: Task) -> list[Pair]:
-    """Of a regression on a line: rows and targets."""
+    """Return pairs of a regression on a line: (row, target)."""
     others = [[(0.0, 0.0)], [(1.0, 1.0), (-1.0, 0.3)], [(1.0, 0.0), (0.3, -1.0)]]
-    silent, flipped = (0.0, 0.0), (1.0, -1.0)
-    silenced = [((1.0, 1.0), silent), ((1.0, 0.0), silent), ((-0.5, 0.2), silent)]
+    zero, flipped = (0.0, 0.0), (1.0, -1.0)
+    zeroed = [((1.0, 1.0), zero), ((1.0, 0.0), zero), ((-0.5, 0.2), zero)]
     replaced = [((1.0, 1.0), flipped), ((1.0, 0.0), flipped), ((1.0, 0.05), (1.0, -0.05))]
-    return _pairs_of_two(replaced if task.relation.replaces else silenced, others, task)
+    return _pairs_of_two(replaced if task.relation.replaces else zeroed, others, task)
 
 
 def _class_pairs(task: Task) -> list[Pair]:
-    """Of the softmax loss on a line: rows and the numbers of their classes."""
+    """Return pairs of the softmax loss on a line: (row, number of its class)."""
     others = [[(0.0, 0.0)], [(1.0, 1.0), (-1.0, 2.0)], [(-1.0, 0.0), (-1.0, 0.0)]]
-    silent = (0.0, 0.0)
-    silenced = [((1.0, 0.0), silent), ((-0.5, 2.0), silent)]
+    zero = (0.0, 0.0)
+    zeroed = [((1.0, 0.0), zero), ((-0.5, 2.0), zero)]
     replaced = [((1.0, 0.0), (-1.0, 0.0)), ((1.0, 0.0), (1.0, 1.0)), ((1.0, 0.0), (-1.0, 1.0))]
-    return _pairs_of_two(replaced if task.relation.replaces else silenced, others, task)
+    return _pairs_of_two(replaced if task.relation.replaces else zeroed, others, task)
 
 
 Two = tuple[float, float]
 
 
 def _pairs_of_two(changed: list[tuple[Two, Two]], others: list[list[Two]], task: Task) -> list[Pair]:
-    """On a line: a row and what belongs to it."""
+    """Return pairs on a line, of (row, offset)."""
     pairs = []
     for (one, other), rest in itertools.product(changed, others):
-        kept = rest[: task.total - 1]
-        first, second = (np.array([record, *kept]) for record in (one, other))
+        others_used = rest[: task.total - 1]
+        first, second = (np.array([record, *others_used]) for record in (one, other))
         pairs.append(
             Pair(
-                f"{one} to {other} beside {kept}",
-                *(Records.of(data[:, :1] * LONGEST, data[:, 1]) for data in (first, second)),
+                f"{one} to {other} next to {others_used}",
+                *(Records.of(data[:, :1] * MAX_NORM, data[:, 1]) for data in (first, second)),
             )
         )
     return pairs
 
 
 def _pair(name: str, one: object, other: object, rest: object, task: Task) -> Pair:
-    data = (_widened(changed, rest, task) for changed in (one, other))
+    data = (_pad(changed, rest, task) for changed in (one, other))
     return Pair(name, *map(Records.of, data))
 
 
-def _widened(changed: object, rest: object, task: Task) -> Array:
-    """The changed record and as many others as fit, zeros in the coordinates they do not speak of."""
+def _pad(changed: object, rest: object, task: Task) -> Array:
+    """Return the changed record and as many others as fit, padded with zeros to the task's dimension."""
     rows = np.zeros((0, task.dimension))
     for part in (changed, rest):
         block = np.atleast_2d(np.asarray(part, dtype=float))
         wide = np.zeros((len(block) if block.size else 0, task.dimension))
         wide[:, : block.shape[1]] = block[: len(wide)]
         rows = np.vstack([rows, wide])
-    return LONGEST * rows[: task.total]
+    return MAX_NORM * rows[: task.total]

@@ -1,4 +1,4 @@
-"""Replay a mechanism with its randomness recorded: does it draw what its theorem says?"""
+"""Replay a mechanism with recorded randomness: does it draw what its theorem requires, independently of the data?"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.audit.empirical import Finding, judged
-from privlearn.audit.laws import gradient_sum, log_jacobian, solve
+from privlearn.audit.densities import gradient_sum, log_jacobian, solve
+from privlearn.audit.empirical import Finding, judge
 from privlearn.audit.neighbours import Records, worst_pairs
 from privlearn.mechanisms.noise import FIRST_BITS, grid_step, uniforms_of_norm_gamma
-from privlearn.mechanisms.oracle import Minimises
+from privlearn.mechanisms.oracle import MinimiserOracle
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Integers, SeededRandomness
 
@@ -24,7 +24,7 @@ Draw = tuple[Any, ...]
 
 @dataclass
 class RecordingRandomness:
-    """A seeded source; ``draws`` lists each call with its parameters, not its result."""
+    """A seeded source that records each call with its parameters, not its result, in ``draws``."""
 
     seed: int
     draws: list[Draw] = field(default_factory=list)
@@ -50,39 +50,42 @@ class RecordingRandomness:
 
 @dataclass
 class RecordingOracle:
-    """An oracle that remembers what it was asked and what it answered. Implements `Minimises`."""
+    """An oracle that records its queries and results. Implements `MinimiserOracle`."""
 
-    oracle: Minimises
-    asked: list[tuple[Any, float]] = field(default_factory=list)
-    found: list[Array] = field(default_factory=list)
+    oracle: MinimiserOracle
+    queries: list[tuple[Any, float]] = field(default_factory=list)
+    results: list[Array] = field(default_factory=list)
 
     @property
     def points(self) -> Array | None:
+        """Public points of mechanisms that use them."""
         return self.oracle.points
 
     def minimise(self, linear: Array | None, regularization: float) -> Array:
-        self.asked.append((None if linear is None else np.array(linear), regularization))
-        self.found.append(self.oracle.minimise(linear, regularization))
-        return self.found[-1]
+        """Record the query and its result."""
+        self.queries.append((None if linear is None else np.array(linear), regularization))
+        self.results.append(self.oracle.minimise(linear, regularization))
+        return self.results[-1]
 
-    def asked_the_same(self, other: RecordingOracle) -> bool:
-        return len(self.asked) == len(other.asked) and all(
+    def has_same_queries(self, other: RecordingOracle) -> bool:
+        """Return whether both oracles were asked the same."""
+        return len(self.queries) == len(other.queries) and all(
             mine[1] == theirs[1] and np.array_equal(mine[0], theirs[0])
-            for mine, theirs in zip(self.asked, other.asked, strict=True)
+            for mine, theirs in zip(self.queries, other.queries, strict=True)
         )
 
 
 CHECK = "replay"
 ROUNDING = 1e-9
-"""What floating point may add to a distance that theory bounds, relative."""
+"""Relative error that floating point may add to a distance that theory bounds."""
 
 NOISE_GRID = 2.0**-36
-"""How far two sums with the same noise may differ from it, in parts of the noise's scale: their grid, and rounding."""
+"""Maximum difference of noise added to two values by the same draws, relative to its scale: grid and rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run: its data, what it drew, what its solver was asked and found, what it released."""
+    """One run: its data, its random draws, its solver's queries and results, and its output."""
 
     records: Records
     draws: list[Any]
@@ -92,9 +95,9 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class RecordsOracle:
-    """A few records, asked by a mechanism; all problems but the first see the opposite label. Implements `Minimises`.
+    """A few records as a `MinimiserOracle`; all problems but the first see the opposite label.
 
-    ``points`` are the public points of mechanisms that ask about them.
+    ``points`` are the public points of mechanisms that use them.
     """
 
     task: Task
@@ -102,17 +105,19 @@ class RecordsOracle:
     points: Array | None = None
 
     def minimise(self, linear: Array | None, regularization: float) -> Array:
+        """Return the minimisers, one row per problem."""
         signs = [1.0] + [-1.0] * (self.task.problems - 1)
-        turned = [Records(sign * self.records.rows, self.records.offsets) for sign in signs]
+        signed = [Records(sign * self.records.rows, self.records.offsets) for sign in signs]
         return np.array(
             [
                 solve(self.task, data, regularization, None if linear is None else linear[k])
-                for k, data in enumerate(turned)
+                for k, data in enumerate(signed)
             ]
         )
 
 
 def run_recorded(mechanism: Any, records: Records, seed: int, points: Array | None) -> Run:
+    """Run a mechanism once, with its draws and queries recorded."""
     randomness, oracle = (
         RecordingRandomness(seed),
         RecordingOracle(RecordsOracle(mechanism.task, records, points)),
@@ -121,26 +126,26 @@ def run_recorded(mechanism: Any, records: Records, seed: int, points: Array | No
 
 
 def check_replay(mechanism: Any, *, points: Array | None = None, seed: int = 0) -> Iterator[Finding]:
-    """Replay the worst neighbours; a finding for each thing that may, or may not, depend on a record."""
+    """Replay the worst neighbours; yield a finding for each thing that must not depend, or only little, on a record."""
     runs = [
         tuple(run_recorded(mechanism, records, seed, points) for records in (pair.one, pair.other))
         for pair in worst_pairs(mechanism.task)
     ]
     yield _same_draws(mechanism, runs)
     yield _enough_draws(mechanism, runs[0][0])
-    yield judged(
+    yield judge(
         CHECK,
-        f"what the solver is asked, {len(runs)} pairs of neighbours",
-        all(one.oracle.asked_the_same(other.oracle) for one, other in runs),
+        f"queries to the solver, {len(runs)} pairs of neighbours",
+        all(one.oracle.has_same_queries(other.oracle) for one, other in runs),
         "perturbation or regularization depend on the data",
     )
-    yield judged(
+    yield judge(
         CHECK,
-        "shape and type of what leaves",
+        "shape and type of the release",
         all(_form(one.released) == _form(other.released) for one, other in runs),
         "the form of the release depends on the data",
     )
-    yield from _moved(mechanism, runs)
+    yield from _check_distances(mechanism, runs)
 
 
 def _same_draws(mechanism: Any, runs: list[Any]) -> Finding:
@@ -154,19 +159,19 @@ def _same_draws(mechanism: Any, runs: list[Any]) -> Finding:
 
 
 def _enough_draws(mechanism: Any, run: Run) -> Finding:
-    """As many integers as numbers are protected, at the certificate's scales; of norm-Gamma noise, uniform reals."""
-    drawn: Counter[tuple[str, float]] = Counter()
+    """Check the number of noise draws and their scales; norm-Gamma noise draws uniform reals instead of integers."""
+    counts: Counter[tuple[str, float]] = Counter()
     for kind, *parameters in run.draws:
         if kind != "bits":
-            drawn[kind, parameters[0]] += parameters[1]
-        elif mechanism.noise == "norm_gamma":  # elsewhere bits choose, they are not noise
-            drawn[kind, parameters[0]] += 1
-    return judged(
+            counts[kind, parameters[0]] += parameters[1]
+        elif mechanism.noise == "norm_gamma":  # in other mechanisms bits make choices and are not noise
+            counts[kind, parameters[0]] += 1
+    return judge(
         CHECK,
-        "noise draws against the certificate's scales, as many as numbers are protected",
-        drawn == _expected_draws(mechanism),
+        "number and scales of noise draws against the certificate",
+        counts == _expected_draws(mechanism),
         "noise is missing, shared between numbers, or not of the scale that the certificate states",
-        {"draws": sum(drawn.values())},
+        {"draws": sum(counts.values())},
     )
 
 
@@ -186,26 +191,26 @@ def _form(released: Any) -> tuple[Any, ...]:
     return type(released), np.shape(released), np.asarray(released).dtype
 
 
-def _moved(mechanism: Any, runs: list[Any]) -> Iterator[Finding]:
-    """Each intermediate value against what the certificate's constants allow."""
+def _check_distances(mechanism: Any, runs: list[Any]) -> Iterator[Finding]:
+    """Yield findings that compare each intermediate value with what the certificate's constants allow."""
     constants, task = mechanism.constants(), mechanism.task
-    found = [(np.array(one.oracle.found), np.array(other.oracle.found)) for one, other in runs]
-    distance = max(float(np.max(np.linalg.norm(one - other, axis=-1))) for one, other in found)
+    results = [(np.array(one.oracle.results), np.array(other.oracle.results)) for one, other in runs]
+    distance = max(float(np.max(np.linalg.norm(one - other, axis=-1))) for one, other in results)
     if "sensitivity" in constants:
-        yield _bounded("minimiser", distance, constants["sensitivity"], "how far one person moves it")
+        yield _check_bound("minimiser", distance, constants["sensitivity"], "how far one person can move it")
     else:
         kappa = task.total * mechanism.effective_regularization
         allowed = constants["gradient_sensitivity"] / kappa + 2.0 * constants["solver_distance"]
-        yield _bounded("perturbed minimiser", distance, allowed, "gradient sensitivity over N Lambda")
-        points = _places(task.dimension)
-        yield _bounded(
+        yield _check_bound("perturbed minimiser", distance, allowed, "gradient sensitivity over N Lambda")
+        points = _test_points(task.dimension)
+        yield _check_bound(
             "sum of gradients",
             max(float(_gradients_apart(task, one, other, points)) for one, other in runs),
             constants["gradient_sensitivity"],
-            "how far one person moves it, at any w",
+            "how far one person can move it, at any w",
         )
         slack = mechanism.slack
-        yield _bounded(
+        yield _check_bound(
             "log-determinant of the Jacobian",
             max(_jacobians_apart(mechanism, one, other, points) for one, other in runs),
             slack,
@@ -215,18 +220,18 @@ def _moved(mechanism: Any, runs: list[Any]) -> Iterator[Finding]:
         yield _noise_is_only_added(mechanism, runs)
 
 
-def _bounded(what: str, moved: float, allowed: float, meaning: str) -> Finding:
-    return judged(
+def _check_bound(what: str, moved: float, allowed: float, meaning: str) -> Finding:
+    return judge(
         CHECK,
         what,
         moved <= allowed * (1.0 + ROUNDING),
-        f"one person moves it further than the certificate says ({meaning})",
+        f"one person moves it further than the certificate allows ({meaning})",
         {"moved": moved, "allowed": allowed},
     )
 
 
-def _places(dimension: int) -> Array:
-    """Where slopes and curvatures are compared: the centre, along the first axis and along the diagonal."""
+def _test_points(dimension: int) -> Array:
+    """Return the points at which derivatives are compared: on the first axis and on the diagonal."""
     sizes = np.concatenate([-np.geomspace(30.0, 0.1, 12), [0.0], np.geomspace(0.1, 30.0, 12)])[:, np.newaxis]
     diagonal = np.full(dimension, dimension**-0.5)
     return np.vstack([sizes * np.eye(dimension)[0], sizes * diagonal])
@@ -246,17 +251,19 @@ def _jacobians_apart(mechanism: Any, one: Run, other: Run, points: Array) -> flo
 
 
 def _noise_is_only_added(mechanism: Any, runs: list[Any]) -> Finding:
-    """Released minus minimiser is the last noise; on both sides the same, to the grid that both are rounded to."""
+    """Check that release minus minimiser, the last noise, is the same on both sides, up to the grid of rounding."""
     scale = mechanism.noise_scales[-1]
     apart = max(
         float(
-            np.max(np.abs((one.released - one.oracle.found[-1]) - (other.released - other.oracle.found[-1])))
+            np.max(
+                np.abs((one.released - one.oracle.results[-1]) - (other.released - other.oracle.results[-1]))
+            )
         )
         for one, other in runs
     )
     size = max(float(np.max(np.abs(run.released))) for pair in runs for run in pair)
     allowed = NOISE_GRID * scale + 2.0**-50 * size
-    return judged(
+    return judge(
         CHECK,
         "added noise, the same draws on both sides",
         apart <= allowed and math.isfinite(apart),

@@ -1,7 +1,7 @@
-"""Statistical tests of every sampler: p-values of independent facts about its law, judged together.
+"""Statistical tests of every sampler: p-values of properties of its distribution, judged together.
 
-Each test takes a source of randomness, draws, and returns the p-values of what it compared. A sampler passes if none of
-them is below its share of the family-wise level, so a correct library fails with at most that probability.
+Each test takes a source of randomness, draws, and returns p-values. A sampler passes if none of them is below its share
+of the family-wise level, so a correct library fails with at most that probability.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy import stats
 from scipy.integrate import quad
 
 from privlearn.arrays import Array
-from privlearn.audit.empirical import AuditReport, Finding, judged
+from privlearn.audit.empirical import AuditReport, Finding, judge
 from privlearn.mechanisms.noise import add_gaussian, add_laplace, add_norm_gamma
-from privlearn.mechanisms.search.selection import choose_in_ball, choose_row
+from privlearn.mechanisms.search.selection import choose_in_ball, choose_row, exponential_weights
 from privlearn.mechanisms.session.function_release import (
     FACTOR_JITTER,
     PATH_BITS,
@@ -30,7 +30,7 @@ from privlearn.randomness import Randomness, SecureRandomness
 PValues = dict[str, float]
 
 LEVEL = 1e-5
-"""Probability that a correct library fails one of all these tests."""
+"""Probability that a correct library fails any of these tests."""
 
 SCALE = 0.37  # not a power of two, so that the grid is finer than the bare minimum
 
@@ -49,11 +49,11 @@ def audit_samplers(
     randomness : Randomness, optional
         The secure source by default.
     draws : int, default=4000
-        Numbers drawn for a test, about.
+        Approximate number of draws for each test.
     level : float, default=1e-5
         Probability that a correct library fails any of the tests.
     progress : callable, optional
-        Called with the sampler that comes next.
+        Called with the name of the next sampler.
     """
     source = SecureRandomness() if randomness is None else randomness
     tests = {name: test for name, test in SAMPLERS.items() if source.secure or name not in _SECURE_ONLY}
@@ -66,20 +66,20 @@ def audit_samplers(
 
 
 def judge_p_values(check: str, what: str, p_values: PValues, level: float) -> Finding:
-    """Failed if the least of the p-values is too small, counted as many times as there are (Bonferroni)."""
+    """Return a finding that fails if the smallest p-value, times their number (Bonferroni), is too small."""
     worst = min(p_values, key=p_values.__getitem__)
     adjusted = min(1.0, p_values[worst] * len(p_values))
-    return judged(
+    return judge(
         check,
-        f"{what}, {len(p_values)} tests of its law",
+        f"{what}, {len(p_values)} tests of its distribution",
         adjusted > level,
-        f"does not follow its law: {worst}",
+        f"does not follow its distribution: {worst}",
         {"least p-value (adjusted)": adjusted, "level": level},
     )
 
 
 def noise_p_values(noise: str, sample: Array, scale: float) -> PValues:
-    """Of vectors, one per row, that should be noise of a kind at a scale; the sum is sufficient for the scale."""
+    """Return p-values of vectors, one per row, that should be noise of this kind and scale."""
     if noise == "gaussian":
         found = {"values": _follows(sample.ravel(), stats.norm(scale=scale))}
         found["scale"] = _two_sided(float(np.sum((sample / scale) ** 2)), stats.chi2(sample.size))
@@ -95,7 +95,7 @@ def noise_p_values(noise: str, sample: Array, scale: float) -> PValues:
 
 
 def _direction_p_values(directions: Array, norms: Array) -> PValues:
-    """Of unit vectors that should be uniform on the sphere and independent of the norms."""
+    """Return p-values of unit vectors that should be uniform on the sphere and independent of the norms."""
     rows, dimension = directions.shape
     resultant = rows * dimension * float(np.sum(np.mean(directions, axis=0) ** 2))
     found = {"resultant direction": float(stats.chi2(dimension).sf(resultant))}
@@ -104,7 +104,7 @@ def _direction_p_values(directions: Array, norms: Array) -> PValues:
     half = (dimension - 1) / 2.0
     for axis, coordinate in enumerate(directions.T):
         found[f"coordinate {axis}"] = _follows(coordinate, stats.beta(half, half, -1.0, 2.0))
-        found[f"norm beside coordinate {axis}"] = float(stats.spearmanr(norms, coordinate).pvalue)
+        found[f"norm against coordinate {axis}"] = float(stats.spearmanr(norms, coordinate).pvalue)
         product = directions[:, axis] * directions[:, axis - 1]  # its variance is 1 / (d (d + 2))
         found[f"product {axis}"] = _normal(
             float(np.mean(product)) * math.sqrt(rows * dimension * (dimension + 2))
@@ -128,15 +128,17 @@ def _norm_gamma(dimension: int) -> Callable[[Randomness, int], PValues]:
     return test
 
 
-def _discrete(law: str) -> Callable[[Randomness, int], PValues]:
-    """At scales so small that a rounded continuous draw would be seen."""
+def _discrete(distribution: str) -> Callable[[Randomness, int], PValues]:
+    """Return a test at scales so small that it would notice rounded continuous draws."""
 
     def test(randomness: Randomness, draws: int) -> PValues:
         found = {}
         for scale in (1.0, 3.7):
-            sample = getattr(randomness, f"discrete_{law}")(scale, draws)
+            sample = getattr(randomness, f"discrete_{distribution}")(scale, draws)
             support = np.arange(-60, 61)
-            exponents = support**2 / (2.0 * scale**2) if law == "gaussian" else np.abs(support) / scale
+            exponents = (
+                support**2 / (2.0 * scale**2) if distribution == "gaussian" else np.abs(support) / scale
+            )
             weights = np.exp(-exponents)
             counts = np.array([np.count_nonzero(sample == k) for k in support])
             found[f"counts at scale {scale:g}"] = _counts(counts, draws * weights / weights.sum())
@@ -148,8 +150,10 @@ def _discrete(law: str) -> Callable[[Randomness, int], PValues]:
 def _bits(randomness: Randomness, draws: int) -> PValues:
     chunks = np.bincount([randomness.bits(6) for _ in range(draws)], minlength=64)
     mantissas = np.array([randomness.bits(53) for _ in range(draws)])
-    ones = [int(np.count_nonzero(mantissas >> place & 1)) for place in range(53)]
-    fair = {f"bit {place}": float(stats.binomtest(count, draws).pvalue) for place, count in enumerate(ones)}
+    ones = [int(np.count_nonzero(mantissas >> position & 1)) for position in range(53)]
+    fair = {
+        f"bit {position}": float(stats.binomtest(count, draws).pvalue) for position, count in enumerate(ones)
+    }
     return {"chunks of 6": float(stats.chisquare(chunks).pvalue)} | fair
 
 
@@ -157,18 +161,21 @@ def _choose_row(randomness: Randomness, draws: int) -> PValues:
     found = {}
     for scores in ([1.0, 0.0, -1.0, 0.5], [0.0, -3.0, 2.0, 2.0, -1.0, 1.99]):
         values = np.array(scores)
+        weights = exponential_weights(values, 1.0)
         drawn = np.bincount(
-            [choose_row(values, randomness) for _ in range(draws // 2)], minlength=len(values)
+            [choose_row(weights, randomness) for _ in range(draws // 2)], minlength=len(values)
         )
-        weights = np.exp(values)
         found[f"{len(values)} rows"] = float(
             stats.chisquare(drawn, drawn.sum() * weights / weights.sum()).pvalue
         )
     return found
 
 
-class HeightLaw:
-    """t = <z, u> for z of the d-ball with density exp(k |<z, u>|): slices are (d-1)-balls of radius sqrt(1 - t^2)."""
+class HeightDistribution:
+    """Distribution of |<z, u>| for z in the d-ball with density exp(k |<z, u>|).
+
+    The slice at height t is a (d-1)-ball of radius sqrt(1 - t^2).
+    """
 
     def __init__(self, dimension: int, concentration: float, knots: Array | None = None) -> None:
         self.dimension, self.concentration = dimension, concentration
@@ -181,6 +188,7 @@ class HeightLaw:
         return float((1.0 - t * t) ** ((self.dimension - 1) / 2) * math.exp(self.concentration * (t - 1.0)))
 
     def cdf(self, t: Array) -> Array:
+        """Return the cumulative distribution function."""
         return np.asarray(np.interp(t, self.knots, self._sums / self._sums[-1]))
 
 
@@ -196,30 +204,30 @@ def _choose_in_ball(dimension: int) -> Callable[[Randomness, int], PValues]:
         # uniform in a (d-1)-ball: the radius to the power d - 1 is uniform, and independent of the height
         radii = (across / np.sqrt(1.0 - along**2)) ** (dimension - 1)
         return {
-            "height": _follows(np.abs(along), HeightLaw(dimension, concentration)),
+            "height": _follows(np.abs(along), HeightDistribution(dimension, concentration)),
             "side": _normal(float(np.sum(np.sign(along))) / math.sqrt(len(along))),
             "radius in the slice": _follows(radii, stats.uniform()),
-            "radius beside height": float(stats.spearmanr(radii, np.abs(along)).pvalue),
+            "radius against height": float(stats.spearmanr(radii, np.abs(along)).pvalue),
         }
 
     return test
 
 
 def _gaussian_paths(randomness: Randomness, draws: int) -> PValues:
-    """Independent paths at points that are near to each other and far apart, asked in two batches."""
-    places = np.array([0.0, 0.01, 0.5, 2.0])
-    kernel = np.exp(-(np.subtract.outer(places, places) ** 2))
+    """Test independent paths at near and distant points, drawn in two batches."""
+    positions = np.array([0.0, 0.01, 0.5, 2.0])
+    kernel = np.exp(-(np.subtract.outer(positions, positions) ** 2))
     paths = GaussianPaths(draws // 16)
     first = paths.draw(np.zeros((2, 0)), kernel[:2, :2], randomness)
     for step in first:
         paths.remember(step.row, step.draws)
     steps = [*first, *paths.draw(kernel[2:, :2], kernel[2:, 2:], randomness)]
     noises = np.ldexp(np.array([step.noises for step in steps], dtype=float), -PATH_BITS)
-    covariance = kernel + (FACTOR_JITTER + VALUE_JITTER) * np.eye(len(places))
+    covariance = kernel + (FACTOR_JITTER + VALUE_JITTER) * np.eye(len(positions))
     white = np.linalg.solve(np.linalg.cholesky(covariance), noises)
     correlations = {
         f"points {i} and {j}": float(stats.pearsonr(white[i], white[j]).pvalue)
-        for i in range(len(places))
+        for i in range(len(positions))
         for j in range(i)
     }
     return noise_p_values("gaussian", white.T, 1.0) | correlations
@@ -238,18 +246,18 @@ SAMPLERS: dict[str, Callable[[Randomness, int], PValues]] = {
     "exponential mechanism over the ball, 5 dimensions": _choose_in_ball(5),
     "gaussian process, path by path": _gaussian_paths,
 }
-"""Every sampler that noise or choices come from."""
+"""Every sampler of noise or choices."""
 
 _SECURE_ONLY = ("discrete gaussian", "discrete laplace")
-"""The seeded source rounds continuous draws; at these small scales that is another law."""
+"""The seeded source rounds continuous draws; at these small scales that is another distribution."""
 
 
-def _follows(sample: Array, law: Any) -> float:
-    return float(stats.kstest(sample, law.cdf).pvalue)
+def _follows(sample: Array, distribution: Any) -> float:
+    return float(stats.kstest(sample, distribution.cdf).pvalue)
 
 
-def _two_sided(value: float, law: Any) -> float:
-    return float(min(1.0, 2.0 * min(law.cdf(value), law.sf(value))))
+def _two_sided(value: float, distribution: Any) -> float:
+    return float(min(1.0, 2.0 * min(distribution.cdf(value), distribution.sf(value))))
 
 
 def _normal(value: float) -> float:
@@ -257,11 +265,11 @@ def _normal(value: float) -> float:
 
 
 def _counts(counts: NDArray[np.int64], expected: Array) -> float:
-    """Chi-square test; cells that hardly anything falls into are put together."""
+    """Return the p-value of a chi-square test, with rare cells merged."""
     full = expected >= 10.0
     observed = np.append(counts[full], counts.sum() - counts[full].sum())
-    wanted = np.append(expected[full], counts.sum() - expected[full].sum())
-    keep = wanted > 1.0
+    merged = np.append(expected[full], counts.sum() - expected[full].sum())
+    keep = merged > 1.0
     return float(
-        stats.chisquare(observed[keep], wanted[keep] * observed[keep].sum() / wanted[keep].sum()).pvalue
+        stats.chisquare(observed[keep], merged[keep] * observed[keep].sum() / merged[keep].sum()).pvalue
     )

@@ -1,4 +1,9 @@
-"""The command line: one file per command. Each imports what it needs when it runs, so that --help is quick."""
+"""The command line: one file per command, or per group of commands that belong together.
+
+Commands parse their options, call the library, and print. They import what they need when they run, so that --help is
+fast. May import everything. Start with `options.py` (shared options, the number parser, ledgers) and `terminal.py`
+(tables, progress, errors); `check.py` is a short complete command.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +14,18 @@ from typing import Annotated
 import typer
 
 from privlearn._version import __version__
-from privlearn.cli.ask.ask import ask
+from privlearn.cli.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
 from privlearn.cli.check import check
 from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
-from privlearn.cli.describe import describe
 from privlearn.cli.effects import explain
-from privlearn.cli.evaluate import evaluate, threshold
 from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.log import log
+from privlearn.cli.measure import describe, evaluate, threshold
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
 from privlearn.cli.refine import refine
@@ -35,7 +39,7 @@ from privlearn.cli.studies import bounds, compare, reproduce
 from privlearn.cli.terminal import end_on_sigterm, explain_errors
 from privlearn.cli.train.train import train
 from privlearn.errors import NothingRecorded
-from privlearn.extensions import load_extensions
+from privlearn.imports import load_extensions
 
 __all__ = ["main"]
 
@@ -46,13 +50,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    suggest_commands=False,  # click does, and both would say it twice
+    suggest_commands=False,  # click suggests too, and the suggestion would be printed twice
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"privlearn {__version__}")
         raise typer.Exit
 
@@ -66,20 +70,20 @@ def introduce(
         list[str] | None,
         typer.Option(
             metavar="MODULE",
-            help="A module that registers losses, kernels, relations or mechanisms; may be given several times.",
+            help="A module that registers losses, kernels, relations or mechanisms; may be repeated.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Train on private records and let only differentially private results out.
+    """Train on private records and release only differentially private results.
 
     Start with: privlearn demo
 
     \b
     Exit codes:
-      0  done
-      1  the data, the ledger or the release does not allow it
-      2  the command was typed wrongly
+      0  success
+      1  refused because of the data, the ledger or the release
+      2  wrong command line
       3  (verify) the release is consistent, but not private
     """
     load_extensions(extension or ())
@@ -126,7 +130,7 @@ app.add_typer(log, name="log")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; ``arguments`` default to those of the process."""
-    warnings.simplefilter("ignore", NothingRecorded)  # the commands say it in their own words
+    warnings.simplefilter("ignore", NothingRecorded)  # the commands print their own reminder
     end_on_sigterm()
     with explain_errors():
         app(args=None if arguments is None else list(arguments), prog_name="privlearn")

@@ -1,4 +1,4 @@
-"""`privlearn audit`: check a mechanism, the samplers, a release or somebody's estimator."""
+"""`privlearn audit`: check a mechanism, the samplers, a release or any estimator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privlearn.errors import InvalidParameter, PrivlearnError
 if TYPE_CHECKING:
     from privlearn.audit import AuditReport
 
-_MEASURABLE_DELTA = 0.01  # a delta that a few thousand runs can see; the theorems hold for each
+_MEASURABLE_DELTA = 0.01  # large enough for a few thousand runs to measure; the theorems hold for every delta
 
 
 def audit(
@@ -34,40 +34,38 @@ def audit(
         str | None,
         typer.Option(
             metavar="MODULE:FACTORY",
-            help="Instead: FACTORY(seed) returns an estimator with fit and coef_ or predict.",
+            help="Audit the estimator that FACTORY(seed) returns; it needs fit and coef_ or predict.",
             show_default=False,
         ),
     ] = None,
-    epsilon: Annotated[float, typer.Option(**NUMBER, help="What is promised.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Claimed epsilon.")] = 1.0,
     delta: Annotated[
         float | None,
-        typer.Option(
-            **NUMBER, help="What is promised: 0.01 for mechanisms, 0 for an estimator.", show_default=False
-        ),
+        typer.Option(**NUMBER, help="Claimed delta.", show_default="0.01 for mechanisms, 0 for an estimator"),
     ] = None,
     neighbours: Neighbouring = "replace_one",
     norm_bound: Annotated[
-        float, typer.Option(**NUMBER, help="Longest row that the estimator was told of.", show_default=True)
+        float, typer.Option(**NUMBER, help="Norm bound of the estimator's rows.", show_default=True)
     ] = 1.0,
-    features: Annotated[int, typer.Option(help="Columns of the estimator's rows.")] = 1,
-    labels: Annotated[str, typer.Option(help="Labels that the estimator was told of.")] = "0,1",
+    features: Annotated[int, typer.Option(help="Number of columns of the estimator's rows.")] = 1,
+    labels: Annotated[str, typer.Option(help="Labels of the estimator.")] = "0,1",
     runs: Annotated[int, typer.Option(help="Runs on each of two neighbours.", min=64)] = 2000,
-    confidence: Annotated[float, typer.Option(**NUMBER, help="Of the empirical bound.")] = 0.999,
-    seed: Annotated[int, typer.Option(help="Of the generator that stands in for the secure one.")] = 0,
-    everything: Annotated[bool, typer.Option("--all", help="List what passed, too.")] = False,
+    confidence: Annotated[float, typer.Option(**NUMBER, help="Confidence of the empirical bound.")] = 0.999,
+    seed: Annotated[int, typer.Option(help="Seed of the generator that replaces the secure one.")] = 0,
+    everything: Annotated[bool, typer.Option("--all", help="Also list the checks that passed.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check that what promises privacy keeps the promise.
+    """Check that a claimed guarantee holds.
 
     A mechanism: replay on worst-case neighbours with frozen randomness, exact privacy curves by numerical
-    integration, the law of the released noise, and an empirical lower bound on epsilon from many runs. An
-    estimator: the empirical bound and whether noise is fresh and independent. A release: what its file shows.
+    integration, the distribution of the released noise, and an empirical lower bound on epsilon from many runs. An
+    estimator: the empirical bound, and whether noise is fresh and independent. A release: what its file reveals.
 
     \b
     Exit codes:
       0  every check passed
-      1  a check failed; the report says which and why
-      2  the command was typed wrongly
+      1  a check failed; the report names it and the reason
+      2  wrong command line
 
     \b
     Example:
@@ -80,67 +78,65 @@ def audit(
 
     if (target is None) == (estimator is None):
         raise InvalidParameter(
-            "say what to audit: a mechanism (privlearn audit objective), samplers, a release file, "
+            "give one target: a mechanism (privlearn audit objective), samplers, a release file, "
             "or --estimator MODULE:FACTORY"
         )
     with LateProgress("auditing") as bar:
-        common: dict[str, Any] = {"runs": runs, "confidence": confidence, "seed": seed}
-        common["progress"] = bar.describe
+        settings: dict[str, Any] = {"runs": runs, "confidence": confidence, "seed": seed}
+        settings["progress"] = bar.describe
         if estimator is not None:
-            promise = Guarantee(epsilon, delta or 0.0, neighbours)
-            facts = {"norm_bound": norm_bound, "n_features": features, "labels": _read_labels(labels)}
-            report = _audit_estimator(estimator, promise, **facts, **common)
+            settings |= {"norm_bound": norm_bound, "n_features": features, "labels": _read_labels(labels)}
+            report = _audit_estimator(estimator, Guarantee(epsilon, delta or 0.0, neighbours), **settings)
         else:
-            promised = _MEASURABLE_DELTA if delta is None else delta
-            report = _audit_target(
-                str(target), {"epsilon": epsilon, "delta": promised, "neighbours": neighbours} | common
-            )
+            claimed = _MEASURABLE_DELTA if delta is None else delta
+            settings |= {"epsilon": epsilon, "delta": claimed, "neighbours": neighbours}
+            report = _audit_target(str(target), settings)
     typer.echo(report.to_json() if as_json else report.describe(everything=everything))
     if not report.passed:
         raise typer.Exit(1)
 
 
 def _audit_target(target: str, settings: dict[str, Any]) -> AuditReport:
-    from privlearn.audit import audit_mechanism, audit_release, audit_samplers, audited
+    from privlearn.audit import audit_mechanism, audit_release, audit_samplers, mechanism_names
 
-    if target in audited():
+    if target in mechanism_names():
         return audit_mechanism(target, **settings)
     if target == "samplers":
         return audit_samplers(progress=settings["progress"])
     if not Path(target).exists():
         raise InvalidParameter(
-            f"{target} is neither a file nor one of {', '.join(audited())}, samplers: see privlearn audit --help"
+            f"{target} is neither a file nor one of {', '.join(mechanism_names())}, samplers. "
+            "See privlearn audit --help."
         )
     return audit_release(target)
 
 
-def _audit_estimator(specification: str, promise: Any, **settings: Any) -> AuditReport:
+def _audit_estimator(specification: str, guarantee: Any, **settings: Any) -> AuditReport:
     from privlearn.audit import audit_estimator
 
-    make = _factory(specification)
+    make = _load_factory(specification)
     try:
-        return audit_estimator(make, promise, **settings)
+        return audit_estimator(make, guarantee, **settings)
     except PrivlearnError:
         raise
-    except Exception as error:  # its message can be shown: the tables are made up
+    except Exception as error:  # its message can be printed, because the tables are simulated
         raise InvalidParameter(
             f"the estimator of {specification} failed with {type(error).__name__}: {error}"
         ) from error
 
 
-def _factory(specification: str) -> Callable[[int], Any]:
+def _load_factory(specification: str) -> Callable[[int], Any]:
     module, _, name = specification.partition(":")
-    sys.path.insert(0, "")  # a module in the folder where the command is typed
+    sys.path.insert(0, "")  # modules in the current directory
     try:
-        found = getattr(importlib.import_module(module), name)
+        factory: Callable[[int], Any] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidParameter(
-            f"--estimator needs MODULE:FACTORY, a function of a seed, such as mymodels:make ({error})"
+            f"--estimator {specification} cannot be imported ({error}). Give MODULE:FACTORY, such as mymodels:make."
         ) from None
-    if not callable(found):
-        raise InvalidParameter(f"{specification} is not a function of a seed")
-    made: Callable[[int], Any] = found
-    return made
+    if not callable(factory):
+        raise InvalidParameter(f"{specification} is not callable. Give a function of a seed.")
+    return factory
 
 
 def _read_labels(text: str) -> list[Any]:

@@ -1,27 +1,22 @@
-"""`privlearn budget`: what a data set may still spend."""
+"""`privlearn budget`: create, show and check the budget of a data set."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
 from privlearn.cli.options import NUMBER, LedgerStore, Neighbouring
-from privlearn.cli.terminal import output, say
+from privlearn.cli.terminal import print_table, say
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.ledger.composition import Amount
-    from privlearn.ledger.statement import Statement
+    from privlearn.budget.composition import Amount
+    from privlearn.budget.statement import Statement
 
 _BAR_WIDTH = 30
-_TOLD = {"account": "account", "part": "part", "file_name": "file", "note": "note"}
-"""What an entry may say, and the heading of its column."""
-_WHOLE = ("at (UTC)", "state", "epsilon", "delta", "part")
-"""Headings of columns that a narrow terminal must not break."""
+_OPTIONAL_FIELDS = {"account": "account", "part": "part", "file_name": "file", "note": "note"}
+"""Fields that an entry may have, and the headings of their columns."""
 
 budget = typer.Typer(
     help="Create and show the budget of a data set.\n\n\b\nExample:\n  privlearn budget --ledger budgets.db",
@@ -36,7 +31,7 @@ def overview(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="The file, or postgresql://user@host/database, that holds the budgets: shows them all.",
+            help="The file with the budgets, or postgresql://user@host/database; shows all budgets.",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +39,7 @@ def overview(
     if context.invoked_subcommand is not None:
         return
     if ledger is None:
-        raise InvalidParameter("say which ledger: privlearn budget --ledger PATH ")
+        raise InvalidParameter("the ledger is missing. Write: privlearn budget --ledger PATH")
     show(ledger)
 
 
@@ -55,12 +50,13 @@ def create(
     ],
     ledger: LedgerStore,
     epsilon: Annotated[
-        float, typer.Option(**NUMBER, help="What all releases together may cost.", show_default=False)
+        float, typer.Option(**NUMBER, help="Epsilon of all releases together.", show_default=False)
     ],
-    delta: Annotated[float, typer.Option(**NUMBER, help="Their deltas together.")] = 0.0,
+    delta: Annotated[float, typer.Option(**NUMBER, help="Delta of all releases together.")] = 0.0,
     neighbours: Neighbouring = "replace_one",
     composition: Annotated[
-        str, typer.Option(help="basic (epsilons add up) or renyi (for many Gaussian releases; needs delta).")
+        str,
+        typer.Option(help="basic (epsilons are added) or renyi (for many Gaussian releases; needs a delta)."),
     ] = "basic",
 ) -> None:
     """Give a data set its budget, once; it cannot be changed afterwards.
@@ -69,17 +65,17 @@ def create(
     Example:
       privlearn budget create census --ledger budgets.db --epsilon 4 --delta 1e-5
     """
+    from privlearn.budget.ledger import Ledger
     from privlearn.guarantee import Guarantee
-    from privlearn.ledger.ledger import Ledger
 
     total = Guarantee(epsilon, delta, neighbours)
     Ledger.create(ledger, dataset, total, composition=composition)  # type: ignore[arg-type]
     typer.echo(f"Data set {dataset!r} may spend {total}, {composition} composition.")
     if delta == 0:
         say(
-            "It has no delta: whatever is asked for with --delta, such as Gaussian noise, will be refused; noise that "
-            "needs no delta is larger for most models. If that was not meant, give the data set another name, in its "
-            "schema too, and create its budget with --delta 1e-5, say, before anything is spent."
+            "This budget has no delta, so requests with --delta, such as Gaussian noise, will be refused; noise "
+            "without a delta is larger for most models. To change this, give the data set another name, also in its "
+            "schema, and create its budget with a delta, such as --delta 1e-5."
         )
     typer.echo(f"Next: privlearn train FILE --schema SCHEMA --epsilon E --ledger {ledger} --out MODEL")
 
@@ -95,16 +91,16 @@ def show(
     Example:
       privlearn budget show census --ledger budgets.db
     """
-    from privlearn.ledger.ledger import Ledger
+    from privlearn.budget.ledger import Ledger
 
     for name in Ledger.datasets(ledger) if dataset is None else [dataset]:
         statement = Ledger.open(ledger, name).statement()
         typer.echo(f"{name}: {statement.total}, {statement.composition} composition")
-        output.print(_balance(statement))
+        _print_balance(statement)
         if statement.parts:
-            output.print(_parts(statement))
+            _print_parts(statement)
         if statement.entries:
-            output.print(_entries(statement))
+            _print_entries(statement)
         typer.echo("")
 
 
@@ -113,66 +109,69 @@ def check(
     ledger: LedgerStore,
     dataset: Annotated[str | None, typer.Argument(help="All, if left out.", show_default=False)] = None,
 ) -> None:
-    """Add up all entries again, and compare every running sum with them.
+    """Add up all entries again, and compare them with the running totals.
 
-    What is left is read from running sums, so that it takes no longer the more there are. The entries decide.
+    The balance is read from running totals, which stays fast with many entries. If the two differ, the entries count.
 
     \b
     Example:
       privlearn budget check --ledger budgets.db
     """
-    from privlearn.ledger.ledger import Ledger
+    from privlearn.budget.ledger import Ledger
 
     for name in Ledger.datasets(ledger) if dataset is None else [dataset]:
         count = Ledger.open(ledger, name).check()
-        typer.echo(f"{name}: {count} entries, and every sum is theirs.")
+        typer.echo(f"{name}: {count} entries; all running totals match.")
 
 
-def _balance(statement: Statement) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("", "epsilon", "delta"):
-        table.add_column(heading, justify="right" if heading else "left")
-    table.add_column("share of the total epsilon")
-    start = 0.0
+def _print_balance(statement: Statement) -> None:
+    rows, start = [], 0.0
     amounts = {"spent": statement.spent, "reserved": statement.reserved, "left": statement.left}
     for name, amount in amounts.items():
         stop = start + max(amount.epsilon, 0.0) / statement.total.epsilon
-        table.add_row(name, *_numbers(amount), _bar(start, stop))
+        rows.append((name, *_numbers(amount), _bar(start, stop)))
         start = stop
-    return table
+    headings = ("", "epsilon", "delta", "share of the total epsilon")
+    print_table(headings, rows, right=("epsilon", "delta"))
 
 
-def _parts(statement: Statement) -> Table:
-    """Nobody is in two parts: each has its own balance, and the least left counts for the whole."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("part", "spent", "reserved", "left", "delta left"):
-        table.add_column(heading, justify="left" if heading == "part" else "right")
-    for part in statement.parts:
-        spent, reserved = (f"{amount.epsilon:.6g}" for amount in (part.spent, part.reserved))
-        table.add_row(Text(part.name), spent, reserved, *_numbers(part.left))
-    return table
+def _print_parts(statement: Statement) -> None:
+    """Print the balance of each part. No person is in two parts, so the smallest rest counts for the whole."""
+    numbers = ("spent", "reserved", "left", "delta left")
+    rows = [
+        (part.name, _numbers(part.spent)[0], _numbers(part.reserved)[0], *_numbers(part.left))
+        for part in statement.parts
+    ]
+    print_table(("part", *numbers), rows, right=numbers)
 
 
 def _bar(start: float, stop: float) -> str:
-    """A stretch of the whole, as wide as it is large; a stretch above 0 is never invisible."""
+    """Return a bar of the whole budget in which the share from start to stop is filled, at least one character."""
     left, right = round(start * _BAR_WIDTH), round(stop * _BAR_WIDTH)
     if stop > start:
         right = max(right, left + 1)
     return "·" * left + "█" * (right - left) + "·" * (_BAR_WIDTH - right)
 
 
-def _entries(statement: Statement) -> Table:
-    """With columns for accounts, files and notes if there are any."""
-    told = [name for name in _TOLD if any(getattr(entry, name) for entry in statement.entries)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("at (UTC)", "state", "epsilon", "delta", *(_TOLD[name] for name in told), "purpose"):
-        justify: Any = "right" if heading in ("epsilon", "delta") else "left"
-        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading in _WHOLE)
-    for entry in statement.entries:
-        time = entry.reserved_at.replace("T", " ")[:16]
-        facts = [Text(getattr(entry, name)) for name in told]
-        table.add_row(time, entry.state, *_numbers(entry.amount), *facts, Text(entry.purpose))
-    return table
+def _print_entries(statement: Statement) -> None:
+    """Print all entries, with columns for accounts, parts, files and notes if there are any."""
+    fields = [name for name in _OPTIONAL_FIELDS if any(getattr(entry, name) for entry in statement.entries)]
+    rows = [
+        (
+            entry.reserved_at.replace("T", " ")[:16],
+            entry.state,
+            *_numbers(entry.amount),
+            *(getattr(entry, name) or "" for name in fields),
+            entry.purpose,
+        )
+        for entry in statement.entries
+    ]
+    print_table(
+        ("at (UTC)", "state", "epsilon", "delta", *(_OPTIONAL_FIELDS[name] for name in fields), "purpose"),
+        rows,
+        right=("epsilon", "delta"),
+        unbroken=("at (UTC)", "state", "epsilon", "delta", "part"),
+    )
 
 
 def _numbers(amount: Amount) -> tuple[str, str]:

@@ -1,26 +1,23 @@
-"""privlearn check: everything that is wrong with a table, for its holder."""
+"""`privlearn check`: list all problems of a table, for its holder."""
 
 from __future__ import annotations
 
 import typer
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
 from privlearn.cli.options import SchemaFile, TableFile
-from privlearn.cli.terminal import LateProgress, output, warn
+from privlearn.cli.terminal import LateProgress, print_table, warn
 
 
 def check(table: TableFile, schema: SchemaFile) -> None:
     """List all problems of a table at once: missing columns, gaps, unknown and unreadable cells.
 
-    For the holder's own screen. The counts are exact and nothing is paid for them, so
-    they are PRIVATE: do not show them around, and do not take bounds or lists from them.
+    For the holder's own screen. The counts are exact and no budget is charged for them,
+    so they are PRIVATE: do not share them, and do not take bounds or lists from them.
 
     \b
     Exit codes:
-      0  the table can be learnt from
-      1  something would stop it
+      0  the table can be used for training
+      1  a problem would stop the training
 
     \b
     Example:
@@ -29,22 +26,16 @@ def check(table: TableFile, schema: SchemaFile) -> None:
     from privlearn.data.schema.schema import Schema
     from privlearn.data.table_check import check_table
 
-    described = Schema.load(schema)
+    description = Schema.load(schema)
     with LateProgress(f"reading {table}"):
-        found = check_table(table, described)
+        result = check_table(table, description)
     warn("PRIVATE: exact counts of the table's cells. They stay with its holder.")
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("column", "found", "stops"):
-        shown.add_column(heading, overflow="fold")
-    for finding in found.findings:
-        shown.add_row(*map(Text, (finding.column or "", finding.what, "yes" if finding.stops else "")))
-    if found.findings:
-        output.print(shown)
-    counted = f"{found.rows} rows, {len(described.columns)} columns"
-    if not found.problems:
-        typer.echo(
-            f"{counted}: nothing stops a training. Next: privlearn train {table} --schema {schema} ..."
-        )
+    if result.findings:
+        rows = [(item.column or "", item.what, "yes" if item.stops else "") for item in result.findings]
+        print_table(("column", "problem", "stops"), rows)
+    size = f"{result.rows} rows, {len(description.columns)} columns"
+    if not result.problems:
+        typer.echo(f"{size}: nothing stops a training. Next: privlearn train {table} --schema {schema} ...")
         return
-    typer.echo(f"{counted}: {found.problems} problem{'s' * (found.problems != 1)} would stop a training.")
+    typer.echo(f"{size}: {result.problems} problem{'s' * (result.problems != 1)} would stop a training.")
     raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`privlearn curvature`: buy what intervals need."""
+"""`privlearn curvature`: release a model's curvature, which intervals need."""
 
 from __future__ import annotations
 
@@ -16,20 +16,24 @@ from privlearn.cli.options import (
     ModelFile,
     Note,
     PartName,
+    Seed,
     TableFile,
     check_writable,
     open_ledger,
+    open_with_progress,
     part_of,
-    say_what_is_left,
+    print_balance,
+    print_guarantee,
 )
-from privlearn.cli.terminal import LateProgress, warn
 from privlearn.errors import InvalidParameter
 
 
 def curvature(
     model: ModelFile,
     table: TableFile,
-    epsilon: Annotated[float, typer.Option(**NUMBER, help="Price of the curvature.", show_default=False)],
+    epsilon: Annotated[
+        float, typer.Option(**NUMBER, help="Privacy loss of the curvature.", show_default=False)
+    ],
     delta: Annotated[
         float, typer.Option(**NUMBER, help="Above 0 and well below 1/n, say 1e-6.", show_default=False)
     ],
@@ -39,14 +43,12 @@ def curvature(
     part: PartName = None,
     note: Note = None,
     accept_weak_privacy: AcceptWeakPrivacy = False,
-    seed: Annotated[
-        int | None, typer.Option(help="For tests only: the file says 'not private'.", show_default=False)
-    ] = None,
+    seed: Seed = None,
     force: Force = False,
 ) -> None:
-    """Buy a model's curvature, from the table it was learnt from: intervals need it.
+    """Release a model's curvature, from the table that it was trained on. Intervals need it.
 
-    A second release about the same people, with its own price and certificate.
+    This is a second release about the same people, with its own cost and certificate.
 
     \b
     Example:
@@ -54,9 +56,7 @@ def curvature(
         --ledger budgets.db --out income.curvature
       privlearn inspect income.privlearn --intervals income.curvature
     """
-    from privlearn.data.sources.files import open_records
-    from privlearn.data.sources.passes import watch_passes
-    from privlearn.explain.buying import curvature as buy
+    from privlearn.explain.private_curvature import curvature as release_curvature
     from privlearn.release.artifact import Release
     from privlearn.release.encoders import base_of
 
@@ -65,14 +65,13 @@ def curvature(
     schema: Any = getattr(base_of(release.model.encoder), "schema", None)
     if schema is None or schema.target is None:
         raise InvalidParameter(
-            "this model was trained on plain arrays, so its columns have no names: buy its curvature in Python, with "
+            "this model was trained on plain arrays, so its columns have no names. Release its curvature in Python: "
             "privlearn.curvature(release, X, y, epsilon=..., delta=...)"
         )
-    whose = part_of(table, part, schema)
-    budget = open_ledger(ledger, dataset, schema.name, out=out, note=note, part=whose)
-    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("summing")):
-        rows = open_records(table, schema)
-        bought = buy(
+    split_part = part_of(table, part, schema)
+    budget = open_ledger(ledger, dataset, schema.name, out=out, note=note, part=split_part)
+    with open_with_progress(table, schema, "summing", split_part) as rows:
+        result = release_curvature(
             release,
             rows,
             epsilon=epsilon,
@@ -81,10 +80,7 @@ def curvature(
             accept_weak_privacy=accept_weak_privacy,
             random_state=seed,
         )
-    bought.save(out, overwrite=True)
-    certificate = bought.certificate
-    typer.echo(f"Price: {certificate.guarantee}. {certificate.guarantee.in_words()}")
-    if not certificate.is_private:
-        warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
-    say_what_is_left(budget, promised=certificate.is_private)
+    result.save(out, overwrite=True)
+    print_guarantee(result.certificate)
+    print_balance(budget, is_private=result.certificate.is_private)
     typer.echo(f"Wrote {out}. Next: privlearn inspect {model} --intervals {out}")

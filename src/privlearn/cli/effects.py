@@ -1,4 +1,4 @@
-"""What a model learnt, on the terminal and as a page; and `privlearn explain`, what it says of one row and why."""
+"""`privlearn explain`, and the effects of columns for `privlearn inspect`."""
 
 from __future__ import annotations
 
@@ -6,134 +6,129 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from privlearn.cli.options import ModelFile, TableFile
-from privlearn.cli.terminal import output
+from privlearn.cli.terminal import print_table
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from privlearn.explain.bands import Band
     from privlearn.explain.column_effects import ColumnEffect, Effects
     from privlearn.release.artifact import Release
+    from privlearn.release.curvature_file import Curvature
 
 
 def explain(
     model: ModelFile,
     table: TableFile,
     label: Annotated[
-        str | None, typer.Option(help="Of more than two classes: whose score.", show_default=False)
+        str | None,
+        typer.Option(help="With several classes: the class to explain.", show_default=False),
     ] = None,
 ) -> None:
-    """Say why a model predicts what it predicts: what each column adds to the score of each row.
+    """Explain the predictions of a model: what each column adds to the score of each row.
 
-    The parts add up to the score. What noise may have done to each stands beside it.
+    The parts add up to the score. Each is printed with an interval for the noise.
 
     \b
     Example:
       privlearn explain income.privlearn person.csv
     """
     from privlearn.cli.predict import features_only, rows_to_predict
-    from privlearn.data.sources.row_source import joined
+    from privlearn.data.sources.row_source import concatenate_tables
     from privlearn.explain.one_prediction import contributions
     from privlearn.release.artifact import Release
 
     release = Release.load(model)
-    rows = joined(rows_to_predict(table, features_only(release.model)).blocks())
-    told = contributions(release, rows, _typed_label(release, label))
+    rows = concatenate_tables(rows_to_predict(table, features_only(release.model)).blocks())
+    parts = contributions(release, rows, _typed_label(release, label))
     for row, prediction in enumerate(release.model.predict(rows)):
-        typer.echo(f"Row {row + 1}: {prediction}, {told.told(row)}\n")
+        typer.echo(f"Row {row + 1}: {prediction}, {parts.describe(row)}\n")
 
 
 def _typed_label(release: Release, label: str | None) -> Any:
-    """The class that a word on the command line stands for."""
+    """Return the class whose name was typed."""
     classes = getattr(release.model, "classes", ())
     return next((known for known in classes if str(known) == label), label)
 
 
 def show_effects(
-    release: Release, bought: Path | None, kind: Any, level: float, *, every: bool, largest: int
+    release: Release, curvature_file: Path | None, kind: Any, level: float, *, every: bool, largest: int
 ) -> None:
-    """What is above the noise; ``every``: the rest too, marked as such."""
-    from privlearn.data.encode.encoder import SchemaEncoder
+    """Print the effects above the noise; with ``every`` also the others, marked as such."""
+    from privlearn.data.encoding.encoder import SchemaEncoder
     from privlearn.explain.bands import intervals
     from privlearn.explain.column_effects import effects
-    from privlearn.release.curvature_file import Curvature
     from privlearn.release.encoders import base_of
 
-    known, release = None if bought is None else Curvature.load(bought), release.origin
+    curvature, release = _load_curvature(curvature_file), release.origin
     typer.echo("")
     try:
         if isinstance(base_of(release.model.encoder), SchemaEncoder):
-            _show_columns(effects(release, known, level=level, kind=kind), every)
+            _show_columns(effects(release, curvature, level=level, kind=kind), every)
         else:
-            found = intervals(
-                release, known, level=level, kind=kind or ("confidence" if known else "privacy")
-            )
-            _show_coefficients(found.coefficients(), largest, every)
-            typer.echo(found.meaning)
+            kind = kind or ("confidence" if curvature else "privacy")
+            result = intervals(release, curvature, level=level, kind=kind)
+            _show_coefficients(result.coefficients(), largest, every)
+            typer.echo(result.meaning)
     except InvalidParameter as error:
         if every:
             raise
-        typer.echo(f"Which of its findings are above the noise is not known: {error}")
+        typer.echo(f"Effects cannot be compared with the noise: {error}")
 
 
-def write_page(release: Release, bought: Path | None, kind: Any, level: float, out: Path) -> None:
-    """The same as a page."""
+def write_page(release: Release, curvature_file: Path | None, kind: Any, level: float, out: Path) -> None:
+    """Write the effects as a page."""
     from privlearn.explain.column_effects import effects
-    from privlearn.release.curvature_file import Curvature
     from privlearn.release.files import write_atomically
 
-    known = None if bought is None else Curvature.load(bought)
-    write_atomically(out, effects(release, known, level=level, kind=kind).to_html().encode())
+    page = effects(release, _load_curvature(curvature_file), level=level, kind=kind).to_html()
+    write_atomically(out, page.encode())
     typer.echo(f"Wrote {out}.")
 
 
-def _show_columns(found: Effects, every: bool) -> None:
+def _load_curvature(path: Path | None) -> Curvature | None:
+    from privlearn.release.curvature_file import Curvature
+
+    return None if path is None else Curvature.load(path)
+
+
+def _show_columns(result: Effects, every: bool) -> None:
     if not every:
-        typer.echo(str(found))
+        typer.echo(str(result))
         return
-    for label in found.found.labels:
-        output.print(_columns(found, label))
-    typer.echo(found.promise)
-    typer.echo(found.found.meaning)
-
-
-def _columns(found: Effects, label: Any) -> Table:
-    about = "" if label is None else f" on {label}"
-    table = Table(title=f"Effects of columns{about}, {found.found.kind} intervals", title_justify="left")
-    for heading in ("column", "importance", "lowest", "highest", "above noise"):
-        table.add_column(heading)
-    for effect in found.columns:
-        table.add_row(*map(Text, _cells(effect, effect.bands[label])))
-    return table
+    headings = ("column", "importance", "lowest", "highest", "above noise")
+    for label in result.intervals.labels:
+        about = "" if label is None else f" on {label}"
+        title = f"Effects of columns{about}, {result.intervals.kind} intervals"
+        print_table(headings, [_cells(effect, effect.bands[label]) for effect in result.columns], title=title)
+    typer.echo(result.meaning)
+    typer.echo(result.intervals.meaning)
 
 
 def _cells(effect: ColumnEffect, band: Band) -> list[str]:
-    ends = [_at(band, int(place)) for place in (band.estimate.argmin(), band.estimate.argmax())]
+    ends = [_value_and_interval(band, int(end)) for end in (band.estimate.argmin(), band.estimate.argmax())]
     importance = f"{effect.importance:.2f} [{effect.lower:.2f}, {effect.upper:.2f}]"
     return [effect.name, importance, *ends, "yes" if effect.above_noise else "no"]
 
 
 def _show_coefficients(band: Band, largest: int, every: bool) -> None:
-    order = sorted(range(len(band.names)), key=lambda place: -abs(band.estimate[place]))
-    shown = [place for place in order if every or band.excludes_zero[place]][: largest or None]
-    table = Table(title=f"Coefficients, {band.kind} intervals", title_justify="left")
-    for heading in ("feature", "coefficient", "above noise"):
-        table.add_column(heading)
-    for place in shown:
-        told = "yes" if band.excludes_zero[place] else "no"
-        table.add_row(*map(Text, (str(band.names[place]), _interval(band, place), told)))
-    if shown:
-        output.print(table)
+    order = sorted(range(len(band.names)), key=lambda index: -abs(band.estimate[index]))
+    shown = [index for index in order if every or band.excludes_zero[index]][: largest or None]
+    rows = [
+        (str(band.names[index]), _interval(band, index), "yes" if band.excludes_zero[index] else "no")
+        for index in shown
+    ]
+    if rows:
+        headings = ("feature", "coefficient", "above noise")
+        print_table(headings, rows, title=f"Coefficients, {band.kind} intervals")
     typer.echo(f"Above the noise: {int(band.excludes_zero.sum())} of {len(band.names)} coefficients.")
 
 
-def _interval(band: Band, place: int) -> str:
-    return f"{band.estimate[place]:+.2g} [{band.lower[place]:+.2g}, {band.upper[place]:+.2g}]"
+def _interval(band: Band, index: int) -> str:
+    return f"{band.estimate[index]:+.2g} [{band.lower[index]:+.2g}, {band.upper[index]:+.2g}]"
 
 
-def _at(band: Band, place: int) -> str:
-    value = band.names[place]
-    return f"{_interval(band, place)} at {f'{value:g}' if isinstance(value, float) else value}"
+def _value_and_interval(band: Band, index: int) -> str:
+    value = band.names[index]
+    return f"{_interval(band, index)} at {f'{value:g}' if isinstance(value, float) else value}"

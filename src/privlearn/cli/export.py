@@ -1,23 +1,20 @@
-"""`privlearn export`: a release in another language."""
+"""`privlearn export`: write a release in another language."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from privlearn.cli.options import Force, ModelFile, check_writable
+from privlearn.cli.options import Force, ModelFile, OptionalOut, check_writable
 from privlearn.errors import InvalidParameter
 
 
 def export(
     model: ModelFile,
     to: Annotated[str, typer.Option(help="onnx, sql, json, python or html-calculator.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option(help="Write to this file instead of the terminal.", show_default=False)
-    ] = None,
+    out: OptionalOut = None,
     table: Annotated[
         str | None,
         typer.Option(help="SQL: the table to read; by default the data set's name.", show_default=False),
@@ -26,7 +23,7 @@ def export(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="SQL: a column to give out beside the prediction, such as an identifier; several times if needed.",
+            help="SQL: a column to return with the prediction, such as an identifier; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -34,7 +31,7 @@ def export(
 ) -> None:
     """Write a release in another language: raw columns in, predictions out, the encoding included.
 
-    Needs no rows and costs nothing: an export says what the release says. Linear models without text columns.
+    Reads no rows and costs nothing. For linear models without text columns.
 
     \b
     Example:
@@ -45,16 +42,15 @@ def export(
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
 
-    if out is not None:
-        check_writable(out, force)
-    given: dict[str, Any] = {"table": table, "keep": keep}
-    settings = {name: value for name, value in given.items() if value}
+    check_writable(out, force)
+    options: dict[str, Any] = {"table": table, "keep": keep}
+    settings = {name: value for name, value in options.items() if value}
     content = export_release(Release.load(model), to, **settings)
     if out is not None:
         write_atomically(out, content)
         typer.echo(f"Wrote {out}: {len(content):,} bytes.")
     elif not TARGETS[to].is_text:
-        raise InvalidParameter(f"{to} is no text: name a file, --out model{TARGETS[to].suffix}")
+        raise InvalidParameter(f"{to} is a binary format. Name a file: --out model{TARGETS[to].suffix}")
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()

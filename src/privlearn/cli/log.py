@@ -1,4 +1,4 @@
-"""`privlearn log`: the audit log of a server as a file, its chain verified, its old lines removed."""
+"""`privlearn log`: export, verify and prune the audit log of a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privlearn.cli.terminal import say
 from privlearn.errors import InvalidParameter, VerificationError
 
 if TYPE_CHECKING:
-    from privlearn.service.store.log_file import Head
+    from privlearn.server.store.log_file import Head
 
 log = typer.Typer(
     help="Export, verify and prune the audit log of a server.\n\n\b\n"
@@ -32,7 +32,7 @@ def export(
         Path,
         typer.Option(
             metavar="FILE",
-            help="name.jsonl, which can be verified anywhere, or name.csv for a spreadsheet.",
+            help="NAME.jsonl, which can be verified anywhere, or NAME.csv for a spreadsheet.",
             show_default=False,
         ),
     ],
@@ -40,30 +40,30 @@ def export(
 ) -> None:
     """Write all lines of the log to a file, oldest first.
 
-    Keep the last line that is printed apart from the server: with it `privlearn log
-    verify --head` finds out later whether lines were taken from the end.
+    Store the printed head outside the server: with it `privlearn log verify --head`
+    detects later whether lines were removed from the end.
 
     \b
     Example:
       privlearn log export owner.toml --out log.jsonl
     """
-    from privlearn.service.holder.settings import Owner
-    from privlearn.service.store.log_file import csv_lines, json_lines
+    from privlearn.server.holder.settings import Owner
+    from privlearn.server.store.log_file import csv_lines, json_lines
 
     check_writable(out, force)
     if out.suffix not in (".jsonl", ".csv"):
-        raise InvalidParameter(f"{out} must end in .jsonl or .csv: give such a name")
+        raise InvalidParameter(f"{out} must end in .jsonl or .csv. Give such a name.")
     store = Owner.load(owner).server.store
     with out.open("w", encoding="utf-8", newline="") as file:
         file.writelines(csv_lines(store) if out.suffix == ".csv" else json_lines(store))
     say(f"Wrote {out}.")
     if out.suffix == ".jsonl":
-        typer.echo(f"head {_told(_verified(out))}")
+        typer.echo(f"head {_format_head(_verify(out))}")
 
 
 @log.command()
 def verify(
-    place: Annotated[
+    file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE|OWNER", help="An exported .jsonl file, or the holder's file.", show_default=False
@@ -73,7 +73,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="NUMBER:DIGEST",
-            help="Require this line, as an earlier export or verification printed it.",
+            help="Require this head, which an earlier export or verification printed.",
             show_default=False,
         ),
     ] = None,
@@ -81,24 +81,24 @@ def verify(
         Path | None,
         typer.Option(
             metavar="PUB.pem",
-            help="Require that the server of this key signed what older lines were removed.",
+            help="Require that the server with this key signed the removal of older lines.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Follow the chain of digests: a line that was changed, removed or put in is found.
+    """Check the chain of digests, which detects lines that were changed, removed or inserted.
 
-    Of an exported file this needs no server. Lines taken from the end are found
-    with --head alone, so keep the head that is printed.
+    An exported file is checked without a server. Lines removed from the end are
+    detected only with --head, so store the head that is printed.
 
     \b
     Example:
       privlearn log verify log.jsonl
       privlearn log verify owner.toml --head 17:9f86d081884c7d65...
     """
-    found = _verified(place, signer, head)
-    typer.echo(f"{place} is whole.")
-    typer.echo(f"head {_told(found)}")
+    end = _verify(file, signer, head)
+    typer.echo(f"{file} is complete.")
+    typer.echo(f"head {_format_head(end)}")
 
 
 @log.command()
@@ -106,68 +106,72 @@ def prune(
     owner: OwnerFile,
     keep_days: Annotated[
         int | None,
-        typer.Option(min=1, help="Keep the lines of so many days.", show_default="keep_days of the file"),
+        typer.Option(
+            min=1, help="Number of days whose lines are kept.", show_default="keep_days of the file"
+        ),
     ] = None,
 ) -> None:
-    """Remove old lines, as the holder's retention policy says. Export them first.
+    """Remove old lines, according to the holder's retention policy. Export them first.
 
-    What is left proves that it follows the lines that were removed: their last
-    digest stays, signed if the holder's file names a key. On PostgreSQL,
-    type it as the role that owns the tables.
+    The last digest of the removed lines stays, signed if the holder's file names a
+    key, so that the rest can still be verified. On PostgreSQL, run it as the role
+    that owns the tables.
 
     \b
     Example:
       privlearn log prune owner.toml --keep-days 3650
     """
-    from privlearn.service.holder.settings import Owner
-    from privlearn.service.holder.signing import signing_key
-    from privlearn.service.store.retention import prune as remove
+    from privlearn.server.holder.settings import Owner
+    from privlearn.server.holder.signing import signing_key
+    from privlearn.server.store.log_file import prune as remove
 
     settings = Owner.load(owner)
     days = keep_days or settings.log.keep_days
     if days is None:
-        raise InvalidParameter("say for how long lines are kept: --keep-days, or keep_days under [log]")
+        raise InvalidParameter(
+            "the retention period is missing. Give --keep-days, or set keep_days under [log]."
+        )
     before = datetime.now(UTC) - timedelta(days=days)
     count = remove(settings.server.store, before, signing_key(settings.server))
     typer.echo(f"Removed {count} lines from before {before:%Y-%m-%d %H:%M} UTC.")
 
 
-def _verified(place: Path, signer: Path | None = None, head: str | None = None) -> Head:
-    """Where the log ends, after all of it was checked."""
+def _verify(file: Path, signer: Path | None = None, head: str | None = None) -> Head:
+    """Check the whole log and return its head."""
     from privlearn.release.verification import read_public_key
-    from privlearn.service.holder.settings import Owner
-    from privlearn.service.store.log_file import (
+    from privlearn.server.holder.settings import Owner
+    from privlearn.server.store.log_file import (
         first_head,
-        kept_events,
+        iterate_events,
         read_json_lines,
         verify_log,
         watching_for,
     )
 
-    if place.suffix == ".toml":
-        store = Owner.load(place).server.store
-        begin, lines = first_head(store), kept_events(store)
+    if file.suffix == ".toml":
+        store = Owner.load(file).server.store
+        begin, lines = first_head(store), iterate_events(store)
     else:
-        begin, lines = read_json_lines(_lines_of(place))
-    number, digest = _expected(head)
+        begin, lines = read_json_lines(_read_lines(file))
+    number, digest = _parse_head(head)
     watched = watching_for(begin, lines, number, digest)
     return verify_log(begin, watched, None if signer is None else read_public_key(signer))
 
 
-def _lines_of(place: Path) -> Iterator[str]:
+def _read_lines(path: Path) -> Iterator[str]:
     try:
-        with place.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8") as file:
             yield from file
     except (OSError, UnicodeDecodeError):
-        raise VerificationError(f"cannot read {place} as text: give an exported .jsonl file") from None
+        raise VerificationError(f"cannot read {path} as text. Give an exported .jsonl file.") from None
 
 
-def _expected(head: str | None) -> tuple[int, str]:
+def _parse_head(head: str | None) -> tuple[int, str]:
     number, _, digest = (head or "0:").partition(":")
     if not number.isdigit() or (head is not None and len(digest) != 64):
-        raise InvalidParameter(f"--head {head} cannot be read: write NUMBER:DIGEST, as it was printed")
+        raise InvalidParameter(f"--head {head} is not NUMBER:DIGEST. Write it as it was printed.")
     return int(number), digest
 
 
-def _told(head: Head) -> str:
+def _format_head(head: Head) -> str:
     return f"{head.id}:{head.digest}"

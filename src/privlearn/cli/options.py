@@ -1,51 +1,62 @@
-"""Options that several commands have, and the ledgers that they name."""
+"""Options that several commands share, and what follows from them: numbers, output files, ledgers and tables."""
 
 from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.terminal import say
+from privlearn.cli.terminal import LateProgress, say, warn
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    from privlearn.budget.ledger import Ledger
     from privlearn.data.parts import Part
     from privlearn.data.schema.schema import Schema
-    from privlearn.ledger.ledger import Ledger
+    from privlearn.data.sources.row_source import RowSource
+    from privlearn.release.base_certificate import BaseCertificate
+
+NOT_PRIVATE_SEED = "NOT PRIVATE: --seed makes the noise predictable. Omit it for data about people."
 
 
-def plain_number(text: str | float) -> float:
-    """A number as people write it: Python would take 1_0 for ten."""
+def parse_number(text: str | float) -> float:
+    """Return a number; refuse underscores (Python reads 1_0 as 10) and decimal commas."""
     try:
         if "_" not in str(text):
             return float(text)
     except ValueError:
         pass
-    pointed = str(text).replace(",", ".")
-    example = pointed if re.fullmatch(r"[0-9]+[.][0-9]+", pointed) else "0.5, 10 or 1e-6"
-    raise typer.BadParameter(f"{str(text)!r} is not a valid float: write it like {example}.")
+    with_point = str(text).replace(",", ".")
+    example = with_point if re.fullmatch(r"[0-9]+[.][0-9]+", with_point) else "0.5, 10 or 1e-6"
+    raise typer.BadParameter(f"{str(text)!r} is not a valid number. Write it like {example}.")
 
 
-def _not_negative(text: str | float) -> float:
-    number = plain_number(text)
+def _parse_non_negative(text: str | float) -> float:
+    number = parse_number(text)
     if number < 0:
-        raise typer.BadParameter(f"{text} is below 0.")
+        raise typer.BadParameter(f"{text} is below 0. Use 0 or more.")
     return number
 
 
-NUMBER: dict[str, Any] = {"parser": plain_number, "metavar": "FLOAT"}
-"""Of every option that takes a number with decimals."""
+def number_or_word(text: str) -> str | float:
+    """Return a number, or a word such as auto, which the estimator checks."""
+    return parse_number(text) if text[:1] in set("+-.0123456789") else text
 
-NOT_NEGATIVE: dict[str, Any] = NUMBER | {"parser": _not_negative}
+
+NUMBER: dict[str, Any] = {"parser": parse_number, "metavar": "FLOAT"}
+"""Settings of every option that takes a number with decimals."""
+
+NOT_NEGATIVE: dict[str, Any] = NUMBER | {"parser": _parse_non_negative}
 
 
-def _address(text: str) -> str:
-    """A path or an address, as it was typed; refused before anything prints it, should it hold a key."""
+def _parse_address(text: str) -> str:
+    """Return a path or an address as typed; refuse one with a key in it before anything prints it."""
     from privlearn.data.sources.addresses import table_path
 
     table_path(text)
@@ -55,11 +66,11 @@ def _address(text: str) -> str:
 TableFile = Annotated[
     str,
     typer.Argument(
-        parser=_address,
+        parser=_parse_address,
         metavar="FILE",
-        help="The table: .csv, .tsv, .txt, .data or .dat (.gz, .bz2 and .zst too), or .parquet, a folder of such, or a "
-        "quoted 'data/*.parquet', here or in storage (s3://bucket/folder/); with the extra files .xlsx, .xlsm, .xls, "
-        ".ods, .sav, .zsav, .dta, .sas7bdat or .xpt.",
+        help="The table: .csv, .tsv, .txt, .data or .dat (also .gz, .bz2 and .zst) or .parquet; a directory of such "
+        "files or a quoted 'data/*.parquet', here or in storage (s3://bucket/data/). With the extra files: .xlsx, "
+        ".xlsm, .sav, .zsav, .dta, .sas7bdat or .xpt.",
         show_default=False,
     ),
 ]
@@ -73,10 +84,15 @@ CertifiedFile = Annotated[
     ),
 ]
 SchemaFile = Annotated[
-    Path, typer.Option("--schema", help="What is public about the table: .yaml or .json.", show_default=False)
+    Path,
+    typer.Option("--schema", help="Public description of the table: .yaml or .json.", show_default=False),
 ]
 PlanFile = Annotated[
     Path, typer.Argument(metavar="PLAN", help="The parties' plan: .toml or .json.", show_default=False)
+]
+OptionalOut = Annotated[
+    Path | None,
+    typer.Option("--out", help="Write to this file instead of the terminal.", show_default=False),
 ]
 LedgerStore = Annotated[
     str,
@@ -87,20 +103,41 @@ LedgerStore = Annotated[
         show_default=False,
     ),
 ]
-AcceptWeakPrivacy = Annotated[
-    bool,
+ChargedLedger = Annotated[
+    str | None,
     typer.Option(
-        "--accept-weak-privacy",
-        help="Go on with an epsilon above 20 or a delta of at least 1/n, which hardly protect anybody.",
+        "--ledger",
+        metavar="PATH",
+        help="Charge the budget in this file, or in postgresql://user@host/database.",
+        show_default=False,
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+ChargedDataset = Annotated[
+    str | None,
+    typer.Option("--dataset", help="The data set's name in the ledger.", show_default="the schema's name"),
+]
+Note = Annotated[
+    str | None,
+    typer.Option(
+        "--note",
+        help="A line for the ledger that states the purpose. Do not write private data.",
+        show_default=False,
+    ),
+]
+PartName = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        help="The table is this part of a split, train or test. Only its people are charged.",
+        show_default="the whole",
+    ),
+]
 Neighbouring = Annotated[
     str,
     typer.Option(
         "--neighbours",
-        help="Who is indistinguishable: replace_one (a person's record is exchanged), zero_out (left out) or "
-        "add_remove (not there, nor counted).",
+        help="Neighbouring data sets: replace_one (one person's record is replaced), zero_out (it is left out) or "
+        "add_remove (it is left out, and the number of records is private).",
     ),
 ]
 ExpectedRecords = Annotated[
@@ -108,35 +145,26 @@ ExpectedRecords = Annotated[
     typer.Option(
         "--expected-records",
         metavar="NUMBER",
-        help="With add_remove: how many records there are about, from public knowledge.",
+        help="With add_remove: the approximate number of records, from public knowledge.",
         show_default=False,
     ),
 ]
-
-
-def check_writable(path: Path, force: bool) -> None:
-    """Refuse a path that cannot be written, or must not be, before anything is paid for."""
-    if path.is_dir():
-        raise InvalidParameter(f"{path} is a folder: give the name of a file")
-    if path.exists() and not force:
-        raise InvalidParameter(f"{path} exists: give another name, or --force to replace it")
-    try:  # the same folder and the same length of name as the later atomic write
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"):
-            pass
-    except OSError as error:
-        raise InvalidParameter(f"cannot write {path}: {error.strerror}") from None
-
-
-def check_writable_apart(out: Path, page: Path | None, force: bool) -> None:
-    """The same for a file and its page, which must not replace each other."""
-    check_writable(out, force)
-    if page is None:
-        return
-    check_writable(page, force)
-    if out.resolve() == page.resolve():
-        raise InvalidParameter(f"--out and --page are both {out}: the page needs a name of its own")
-
-
+AcceptWeakPrivacy = Annotated[
+    bool,
+    typer.Option(
+        "--accept-weak-privacy",
+        help="Allow an epsilon above 20 or a delta of at least 1/n, which hardly protect anyone.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", help="For tests only: the result is marked 'not private'.", show_default=False),
+]
+SigningKey = Annotated[
+    Path | None,
+    typer.Option("--sign", metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 ModelName = Annotated[
     str | None,
     typer.Option(
@@ -159,42 +187,27 @@ Gamma = Annotated[
 ]
 
 
-def number_or_word(text: str) -> str | float:
-    """A number, or a word for the estimator to judge."""
-    return plain_number(text) if text[:1] in set("+-.0123456789") else text
+def check_writable(path: Path | None, force: bool) -> None:
+    """Refuse a path that cannot or must not be written, before anything is charged; None is the terminal."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InvalidParameter(f"{path} is a directory. Give the name of a file.")
+    if path.exists() and not force:
+        raise InvalidParameter(f"{path} exists. Give another name, or --force to replace it.")
+    try:  # the same directory and the same length of name as the later atomic write
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"):
+            pass
+    except OSError as error:
+        raise InvalidParameter(f"cannot write {path}: {error.strerror}") from None
 
 
-ChargedLedger = Annotated[
-    str | None,
-    typer.Option(
-        "--ledger",
-        metavar="PATH",
-        help="Charge the budget in this file, or in postgresql://user@host/database.",
-        show_default=False,
-    ),
-]
-ChargedDataset = Annotated[
-    str | None,
-    typer.Option("--dataset", help="The data set's name in the ledger.", show_default="the schema's name"),
-]
-
-
-Note = Annotated[
-    str | None,
-    typer.Option(
-        "--note", help="A line for the ledger: what this is for. Never private.", show_default=False
-    ),
-]
-
-
-PartName = Annotated[
-    str | None,
-    typer.Option(
-        "--part",
-        help="The table is this part of a split, train or test: the ledger charges its people alone.",
-        show_default="the whole",
-    ),
-]
+def check_writable_apart(out: Path, page: Path | None, force: bool) -> None:
+    """Refuse a file and its page that cannot be written, or that would replace each other."""
+    check_writable(out, force)
+    check_writable(page, force)
+    if page is not None and out.resolve() == page.resolve():
+        raise InvalidParameter(f"--out and --page are both {out}. Give the page another name.")
 
 
 def open_ledger(
@@ -206,18 +219,16 @@ def open_ledger(
     note: str | None = None,
     part: Part | None = None,
 ) -> Ledger | None:
-    """The ledger asked for, under the schema's name unless another is given; entries say which file is paid for."""
+    """Return the ledger of the data set, by default that of the schema's name; None without --ledger.
+
+    The ledger's entries will state the name of the file ``out`` and the note.
+    """
     if store is None:
-        given = {
-            "--dataset names a budget": dataset,
-            "--note is for a ledger": note,
-            "--part is for a ledger": part,
-        }
-        for option, value in given.items():
+        for option, value in {"--dataset": dataset, "--note": note, "--part": part}.items():
             if value is not None:
-                raise InvalidParameter(f"{option}: say where it is, with --ledger PATH")
+                raise InvalidParameter(f"{option} needs a ledger. Add --ledger PATH.")
         return None
-    from privlearn.ledger.ledger import Ledger
+    from privlearn.budget.ledger import Ledger
 
     ledger = Ledger.open(store, schema_name if dataset is None else dataset)
     if part is not None:
@@ -226,7 +237,7 @@ def open_ledger(
 
 
 def part_of(table: str, name: str | None, schema: Schema) -> Part | None:
-    """The part that a table is said to be, as `privlearn split` wrote it down beside it."""
+    """Return the part of a split that a table is, from the file that `privlearn split` wrote next to it."""
     if name is None:
         return None
     from privlearn.data.parts import Part
@@ -236,28 +247,63 @@ def part_of(table: str, name: str | None, schema: Schema) -> Part | None:
     return part
 
 
-def check_room(ledger: Ledger | None, total: Guarantee) -> None:
-    """Refuse before a pipeline's first stage what would not fit at its last; a Renyi ledger can only tell then."""
+def open_part(table: str, schema: Schema, part: Part | None) -> RowSource[Any]:
+    """Open a table as a part of a split, which is compared with the part that the ledger charges."""
+    from privlearn.data.parts import PartRows
+    from privlearn.data.sources.files import open_records
+
+    rows = open_records(table, schema)
+    return rows if part is None else PartRows(rows, part)
+
+
+@contextmanager
+def open_with_progress(
+    table: str, schema: Schema, activity: str, part: Part | None = None
+) -> Iterator[RowSource[Any]]:
+    """Open a table, and show progress while its rows are read."""
+    from privlearn.data.sources.passes import watch_passes
+
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.follow(activity)):
+        yield open_part(table, schema, part)
+
+
+def check_budget(ledger: Ledger | None, total: Guarantee) -> None:
+    """Refuse, before the first stage of a pipeline, a total that exceeds the budget.
+
+    Stages of a Renyi ledger do not simply add up, so it is checked at each stage instead.
+    """
     if ledger is None:
         return
-    from privlearn.ledger.composition import only_delta_lacks
+    from privlearn.budget.composition import delta_hint
 
     statement = ledger.statement()
     left = statement.left
     if statement.composition == "basic" and (total.epsilon > left.epsilon or total.delta > left.delta):
         raise BudgetExceeded(
-            f"the budget of data set {ledger.dataset!r} has {left} left, less than {total}: ask for less"
-            f"{only_delta_lacks(total, left)}"
+            f"the budget of data set {ledger.dataset!r} has {left} left, less than {total}. Request less"
+            f"{delta_hint(total, left)}"
         )
 
 
-def say_what_is_left(ledger: Ledger | None, *, promised: bool = True) -> None:
-    """Where the budget stands; or, if there is none though something was promised, that nobody adds it up."""
-    if ledger is None and promised:
-        say(
-            "Nothing was recorded: --ledger PATH charges a budget, so that releases about these people add up."
-        )
+def print_guarantee(certificate: BaseCertificate) -> None:
+    """Print what a certificate guarantees, and warn if that is weak or nothing."""
+    guarantee = certificate.guarantee
+    typer.echo(f"Guarantee: {guarantee}. {guarantee.in_words()}")
+    if certificate.meaning:
+        typer.echo(f"Meaning: {certificate.meaning.in_words()}")
+    if guarantee.is_private and not certificate.secure:
+        warn(NOT_PRIVATE_SEED)
+    elif not certificate.is_private:
+        warn("NOT PRIVATE: epsilon is infinite. Do not share this file.")
+    elif certificate.weakness:
+        warn(f"This guarantee is {certificate.weakness}.")
+
+
+def print_balance(ledger: Ledger | None, *, is_private: bool = True) -> None:
+    """Print what is left of the budget; without a ledger, a reminder that the cost was not recorded."""
+    if ledger is None and is_private:
+        say("No cost was recorded. Use --ledger PATH, so that all releases about these people are added up.")
     if ledger is not None:
         statement = ledger.statement()
-        about = f", part {ledger.part_name!r}" if ledger.part else ""
-        typer.echo(f"Budget of {ledger.dataset!r}{about}: spent {statement.spent}; left {statement.left}.")
+        part = f", part {ledger.part_name!r}" if ledger.part else ""
+        typer.echo(f"Budget of {ledger.dataset!r}{part}: spent {statement.spent}; left {statement.left}.")

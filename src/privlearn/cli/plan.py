@@ -1,4 +1,4 @@
-"""`privlearn plan`: will the signal survive the noise, and is it worth it for me? Asked before any budget is spent."""
+"""`privlearn plan`: forecast the noise of a training before any budget is spent."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from privlearn.cli.terminal import LateProgress, output
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.planning.planner import Plan
+    from privlearn.estimators.forecast.fit_forecast import Plan
 
 _STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red", "weak": "bold red"}
 
 
 class _WithoutTables(TyperGroup):
-    """Whoever gives a table to `plan` is told that it needs none."""
+    """Refuses a table as an argument, with a message on what to type instead."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if self.get_command(ctx, args[0]) is None:
             raise InvalidParameter(
-                f"plan reads no table, so leave out {args[0]!r}: describe the rows with --schema FILE --rows NUMBER "
-                "--epsilon NUMBER (privlearn schema makes a schema of a table; privlearn plan check reads the plan of "
-                "several holders)"
+                f"plan reads no table, so omit {args[0]!r}. Describe the rows with --schema FILE --rows NUMBER "
+                "--epsilon NUMBER (privlearn schema writes a schema for a table; privlearn plan check reads the plan "
+                "of several holders)."
             )
         return super().resolve_command(ctx, args)
 
@@ -51,19 +51,19 @@ plan = typer.Typer(cls=_WithoutTables, rich_markup_mode="rich")
 def forecast(
     context: typer.Context,
     rows: Annotated[
-        int | None, typer.Option(help="Records to train on, or persons.", show_default=False)
+        int | None, typer.Option(help="Number of records, or of persons.", show_default=False)
     ] = None,
     epsilon: Annotated[float | None, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)] = None,
     schema: Annotated[
         Path | None,
-        typer.Option(help="What is public about the table: .yaml or .json.", show_default=False),
+        typer.Option(help="Public description of the table: .yaml or .json.", show_default=False),
     ] = None,
     columns: Annotated[
         int | None,
-        typer.Option(help="Instead of a schema: columns of numbers in a plain array.", show_default=False),
+        typer.Option(help="Instead of a schema: number of columns of a plain array.", show_default=False),
     ] = None,
     classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
-    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6): Gaussian noise.")] = 0.0,
     model: ModelName = None,
     loss: LossName = None,
     kernel: KernelName = "linear",
@@ -73,21 +73,21 @@ def forecast(
         Path | None,
         typer.Option(
             metavar="PLAN",
-            help="Instead of all these: the plan of several holders. Tells what each gains over training alone.",
+            help="Instead of all these: the plan of several holders. Shows what each gains over training alone.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Also draw: .svg, .png or .pdf.", show_default=False)
+        Path | None, typer.Option(help="Also draw a figure: .svg, .png or .pdf.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     force: Force = False,
 ) -> None:
-    """Tell what training would be worth, before any budget is spent.
+    """Forecast how noisy a training would be, before any budget is spent.
 
-    Compares the noise in a prediction with the size of typical margins, warns of a
-    signal that would drown, and names the smallest number of records and the smallest
-    epsilon that would help. Reads no data: the schema, or the number of columns, is enough.
+    Compares the noise in a prediction with typical margins, warns if the noise would
+    hide the signal, and names the smallest number of records and the smallest epsilon
+    that would help. Reads no data: a schema, or the number of columns, is enough.
 
     \b
     Example:
@@ -99,27 +99,27 @@ def forecast(
         return
     if parties is not None:
         if rows is not None or epsilon is not None or schema is not None or columns is not None:
-            raise InvalidParameter("the parties' plan says it all: give --parties alone")
-        _tell_gains(parties, as_json)
+            raise InvalidParameter("--parties names a plan with all numbers. Omit the other options.")
+        _print_gains(parties, as_json)
         return
     if rows is None or epsilon is None:
-        raise InvalidParameter("say how many records and how much privacy: --rows NUMBER --epsilon NUMBER")
+        raise InvalidParameter("--rows or --epsilon is missing. Give --rows NUMBER --epsilon NUMBER.")
     from privlearn.estimators.by_name import make_estimator, model_for
-    from privlearn.planning.planner import plan as make_plan
+    from privlearn.estimators.forecast.fit_forecast import plan as make_forecast
 
     settings: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
-    settings |= _described(schema, columns, classes, model)
-    chosen = model_for(settings.get("schema")) if model is None else model
-    estimator = make_estimator(chosen, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})
+    settings |= _row_settings(schema, columns, classes, model)
+    name = model_for(settings.get("schema")) if model is None else model
+    estimator = make_estimator(name, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})
     with LateProgress("planning"):
-        made = make_plan(estimator, rows, columns)
+        result = make_forecast(estimator, rows, columns)
         if out is not None:
-            _draw(made, out, force)
-        told = json.dumps(made.to_dict(), indent=2) if as_json else str(made)
+            _draw(result, out, force)
+        text = json.dumps(result.to_dict(), indent=2) if as_json else str(result)
     if as_json:
-        typer.echo(told)
+        typer.echo(text)
         return
-    for line in told.splitlines():
+    for line in text.splitlines():
         output.print(Text(line, style=_STYLES.get(line.split(":")[0].lower(), "")), soft_wrap=True)
     if out is not None:
         typer.echo(f"Wrote {out}.")
@@ -127,37 +127,37 @@ def forecast(
 
 @plan.command()
 def check(plan: PlanFile) -> None:
-    """Check a plan of several holders, offline, and show what to compare by telephone.
+    """Check a plan of several holders, offline, and show the fingerprint to compare by telephone.
 
-    Says what taking part costs, who could learn what, and the plan's fingerprint in
-    eight made-up words of 16 bits each: all parties and the coordinator must read the same
-    ones to each other. Needs neither keys nor rows, and connects to nobody.
+    Prints what taking part costs, who could learn what, and the plan's fingerprint as
+    twelve words of 16 bits each, which must be the same for all parties and the
+    coordinator. Needs neither keys nor rows nor a network.
 
     \b
     Example:
       privlearn plan check plan.toml
     """
-    from privlearn.evaluation.together import load_plan
-    from privlearn.multiparty.run.checked_plan import checked
+    from privlearn.parties.run.joint_evaluation import load_agreement
 
-    for name, fact in checked(load_plan(plan)).items():
-        output.print(Text(f"{name:<12}{fact}", style="bold" if name == "fingerprint" else ""), soft_wrap=True)
+    for name, text in load_agreement(plan).summary().items():
+        output.print(Text(f"{name:<12}{text}", style="bold" if name == "fingerprint" else ""), soft_wrap=True)
 
 
-def _tell_gains(parties: Path, as_json: bool) -> None:
-    from privlearn.multiparty.run.gains import expected_gains
-    from privlearn.multiparty.run.plan import MultipartyPlan
+def _print_gains(parties: Path, as_json: bool) -> None:
+    from privlearn.parties.run.gains import expected_gains
+    from privlearn.parties.run.joint_training import JointTraining
 
-    agreed = MultipartyPlan.load(parties)
     with LateProgress("planning"):
-        gains = expected_gains(agreed)
+        gains = expected_gains(JointTraining.load(parties))
     typer.echo(json.dumps(gains.to_dict(), indent=2) if as_json else str(gains))
 
 
-def _described(schema: Path | None, columns: int | None, classes: int, model: str | None) -> dict[str, Any]:
-    """What the estimator is told about the rows."""
+def _row_settings(
+    schema: Path | None, columns: int | None, classes: int, model: str | None
+) -> dict[str, Any]:
+    """Return the estimator's settings that describe the rows."""
     if (schema is None) == (columns is None):
-        raise InvalidParameter("describe the rows in one way: --schema FILE, or --columns NUMBER")
+        raise InvalidParameter("describe the rows in one way. Give either --schema FILE or --columns NUMBER.")
     if schema is not None:
         from privlearn.data.schema.schema import Schema
 
@@ -166,11 +166,10 @@ def _described(schema: Path | None, columns: int | None, classes: int, model: st
     return {"norm_bound": 1.0, **declared}
 
 
-def _draw(made: Plan, out: Path, force: bool) -> None:
+def _draw(result: Plan, out: Path, force: bool) -> None:
+    from privlearn.papers.study.figures import draw_forecast, kind_of_image
     from privlearn.release.files import write_atomically
-    from privlearn.study.drawing import kind_of_image
-    from privlearn.study.plan_figure import draw_plan
 
     kind = kind_of_image(out)
     check_writable(out, force)
-    write_atomically(out, draw_plan(made, kind))
+    write_atomically(out, draw_forecast(result, kind))

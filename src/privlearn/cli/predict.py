@@ -1,4 +1,4 @@
-"""`privlearn predict`: classes, or numbers, for new rows."""
+"""`privlearn predict`: predict classes or numbers for new rows."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def predict(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Copy this column of the table beside the predictions, such as an identifier; may be repeated.",
+            help="Copy this column of the table, such as an identifier; may be repeated.",
             show_default=False,
         ),
     ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
-            help="A schema whose `file:` says how this table is written.", show_default="as the training's"
+            help="A schema whose `file:` describes the format of this table.",
+            show_default="that of the training",
         ),
     ] = None,
     force: Force = False,
@@ -56,72 +57,65 @@ def predict(
       privlearn predict income.privlearn new.csv --keep customer --probabilities
     """
     from privlearn.data.sources.passes import Passes, watch_passes
-    from privlearn.heavy import is_whole
+    from privlearn.imports import is_whole
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
     from privlearn.release.model import RegressionModel
 
-    if out is not None:
-        check_writable(out, force)
+    check_writable(out, force)
     release = Release.load(model)
     if probabilities and isinstance(release.model, RegressionModel):
-        raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
-    done = Passes(None)  # of its own: a model's passes over a block count as well
-    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("predicting")):
-        described = features_only(release.model, schema)
+        raise InvalidParameter("a regression predicts numbers. Omit --probabilities.")
+    done = Passes(None)  # separate, because the model's own passes over a block are watched too
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.follow("predicting")):
+        columns = features_only(release.model, schema)
         if is_whole():
-            rows = rows_to_predict(table, described, keep or [])
-            pieces = _in_blocks(release.model, rows, probabilities, keep or [], done)
+            rows = rows_to_predict(table, columns, keep or [])
+            blocks = _predict_blocks(release.model, rows, probabilities, keep or [], done)
         else:
-            pieces = _row_by_row(release, described, table, probabilities, keep or [], done)
+            blocks = _predict_rows(release, columns, table, probabilities, keep or [], done)
         if out is None:
-            for piece in pieces:
-                sys.stdout.buffer.write(piece)
+            for block in blocks:
+                sys.stdout.buffer.write(block)
             sys.stdout.flush()
         else:
-            write_atomically(out, pieces)
+            write_atomically(out, blocks)
     if out is not None:
         typer.echo(f"Wrote {out}: {done.rows} predictions.")
 
 
-def features_only(model: Model, written: Path | None = None) -> Schema:
-    """The schema without its target: whatever the table says there is not read."""
+def features_only(model: Model, format_schema: Path | None = None) -> Schema:
+    """Return the schema without target and person, which are not read; the file format may come from another."""
     from privlearn.data.schema.schema import Schema
     from privlearn.release.encoders import base_of
 
     schema = getattr(base_of(model.encoder), "schema", None)
     if schema is None:
         raise InvalidParameter(
-            "this model was trained on plain arrays, so its columns have no names: "
-            "predict in Python, with Release.load(path).model.predict(X)"
+            "this model was trained on plain arrays, so its columns have no names. "
+            "Predict in Python: Release.load(path).model.predict(X)"
         )
     features: Schema = schema.model_copy(update={"target": None, "person": None})
-    return features if written is None else features.model_copy(update={"file": Schema.load(written).file})
+    if format_schema is None:
+        return features
+    return features.model_copy(update={"file": Schema.load(format_schema).file})
 
 
 def rows_to_predict(table: str, schema: Schema, keep: Sequence[str] = ()) -> RowSource[Any]:
-    """What the model reads and the columns to copy; other columns are nobody's business, those of persons too."""
+    """Open the columns that the model reads and those to copy; no other column is read."""
+    from privlearn.data.schema.columns import TextColumn
     from privlearn.data.sources.files import check_columns, open_rows
 
-    check_columns(table, schema, schema.columns, "which the model reads: add it to the table")
-    check_columns(
-        table, schema, keep, "which --keep asks for: leave it out, or repeat --keep for each column"
-    )
-    return open_rows(table, _with_kept(schema, keep))
+    check_columns(table, schema, schema.columns, "which the model reads. Add it to the table.")
+    check_columns(table, schema, keep, "which --keep names. Omit it, or repeat --keep for each column.")
+    copied = {name: TextColumn(missing="zero") for name in keep if name not in schema.columns}
+    return open_rows(table, schema.model_copy(update={"columns": {**schema.columns, **copied}}))
 
 
-def _with_kept(schema: Schema, keep: Sequence[str]) -> Schema:
-    """The same with the columns to copy, as text."""
-    from privlearn.data.schema.columns import TextColumn
-
-    kept = {name: TextColumn(missing="zero") for name in keep if name not in schema.columns}
-    return schema.model_copy(update={"columns": {**schema.columns, **kept}})
-
-
-def _in_blocks(
+def _predict_blocks(
     model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequence[str], done: Passes
 ) -> Iterator[bytes]:
-    """CSV text, block by block: the encoded rows need far more memory than the table."""
+    """Yield CSV text block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
@@ -129,43 +123,36 @@ def _in_blocks(
 
     header = True
 
-    def written(block: Any) -> bytes:
+    def predict_block(block: Any) -> bytes:
         nonlocal header
         columns = {name: block.column(name) for name in keep} | {"prediction": model.predict(block)}
         if probabilities:
-            chances = model.predict_proba(block).T
-            columns |= {
-                f"probability_{label}": chance for label, chance in zip(model.classes, chances, strict=True)
-            }
+            labels = [f"probability_{label}" for label in model.classes]
+            columns |= dict(zip(labels, model.predict_proba(block).T, strict=True))
         text = io.BytesIO()
         arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=header))
         header = False
         done.advance(block.num_rows)
         return text.getvalue()
 
-    return read_each(rows, written)
+    return read_each(rows, predict_block)
 
 
-def _row_by_row(
-    release: Release,
-    schema: Schema,
-    table: str,
-    probabilities: bool,
-    keep: Sequence[str],
-    done: Passes,
+def _predict_rows(
+    release: Release, schema: Schema, table: str, probabilities: bool, keep: Sequence[str], done: Passes
 ) -> Iterator[bytes]:
-    """The same without pyarrow and scipy: slower, and for linear models only."""
+    """Yield CSV text row by row, without pyarrow and scipy: slower, and for linear models only."""
     from privlearn.export.by_row import RowPredictor
 
-    for number, (row, found) in enumerate(RowPredictor(release, schema).predict_file(table)):
+    for number, (row, result) in enumerate(RowPredictor(release, schema).predict_file(table)):
         missing = next((name for name in keep if name not in row), None)
         if missing is not None:
-            raise DataError(f"{table} has no column {missing!r}, which --keep asks for: leave it out")
-        if probabilities and "probabilities" not in found:
-            raise InvalidParameter("this model has no probabilities: leave out --probabilities")
-        cells = {name: row[name] for name in keep} | {"prediction": found["prediction"]}
+            raise DataError(f"{table} has no column {missing!r}, which --keep names. Omit it.")
+        if probabilities and "probabilities" not in result:
+            raise InvalidParameter("this model has no probabilities. Omit --probabilities.")
+        cells = {name: row[name] for name in keep} | {"prediction": result["prediction"]}
         if probabilities:
-            cells |= {f"probability_{label}": chance for label, chance in found["probabilities"].items()}
+            cells |= {f"probability_{label}": value for label, value in result["probabilities"].items()}
         text = io.StringIO()
         lines = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")  # as Arrow writes them
         lines.writerows([cells.values()] if number else [cells.keys(), cells.values()])

@@ -1,4 +1,4 @@
-"""`privlearn report`: papers to go with a release."""
+"""`privlearn report`: write reports about a release."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from privlearn.cli.options import ChargedDataset, Force, ModelFile, check_writab
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.ledger.statement import Statement
-    from privlearn.report import Facts
+    from privlearn.budget.statement import Statement
+    from privlearn.export.report import ReleaseProperties
 
 
 def report(
     model: ModelFile,
-    paper: Annotated[
+    name: Annotated[
         str | None,
         typer.Option(
             "--as",
-            metavar="PAPER",
+            metavar="REPORT",
             help="model-card, privacy-label, registry, checklist or ethics.",
             show_default="all",
         ),
@@ -40,67 +40,67 @@ def report(
     publish_budget: Annotated[
         bool,
         typer.Option(
-            "--publish-budget", help="State the ledger's total and what was spent: the holder decides."
+            "--publish-budget", help="State the ledger's total and what was spent. The holder decides this."
         ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write to this file, or all papers to this folder, instead of the terminal.",
+            help="Write to this file, or all reports to this directory, instead of the terminal.",
             show_default=False,
         ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write papers from a release: model card, privacy label, registry entry, evaluator's list, a page for a board.
+    """Write reports about a release: model card, privacy label, registry entry, checklist, page for an ethics board.
 
-    No row is read. What no file says is marked, for the holder to fill in.
+    Reads no row. Information that the files do not contain is marked for the holder to fill in.
 
     \b
     Example:
       privlearn report income.privlearn --as ethics --format html --out board.html
-      privlearn report income.privlearn --evaluation income.evaluation --out papers
-      privlearn report income.privlearn --ledger budgets.db --dataset people --publish-budget --out papers
+      privlearn report income.privlearn --evaluation income.evaluation --out reports
+      privlearn report income.privlearn --ledger budgets.db --dataset people --publish-budget --out reports
     """
-    from privlearn.evaluation import Evaluation
+    from privlearn.export.report import ReleaseProperties, write_report
     from privlearn.release.artifact import Release
-    from privlearn.report import Facts, write_paper
+    from privlearn.statistics.evaluation import Evaluation
 
     if (ledger is not None) != publish_budget:
         raise InvalidParameter(
-            "a ledger is the holder's: --ledger and --publish-budget go together, to state its total and what was spent"
+            "--ledger and --publish-budget go together, because they publish the budget. Give both or neither."
         )
     if dataset is not None and ledger is None:
-        raise InvalidParameter("--dataset names a budget: give --ledger PATH and --publish-budget with it")
+        raise InvalidParameter("--dataset names a budget. Add --ledger PATH and --publish-budget.")
     release = Release.load(model)
-    found = None if evaluation is None else Evaluation.load(evaluation)
-    facts = Facts(release, found)
+    evaluated = None if evaluation is None else Evaluation.load(evaluation)
+    properties = ReleaseProperties(release, evaluated)
     if ledger is not None:
-        facts = Facts(release, found, _statement(ledger, dataset, facts))
-    if paper is None:
-        _write_all(facts, form, out, force)
+        properties = ReleaseProperties(release, evaluated, _statement(ledger, dataset, properties))
+    if name is None:
+        _write_all(properties, form, out, force)
     elif out is None:
-        typer.echo(write_paper(facts, paper, form), nl=False)
+        typer.echo(write_report(properties, name, form), nl=False)
     else:
-        _write(out, write_paper(facts, paper, form), force)
+        _write(out, write_report(properties, name, form), force)
 
 
-def _statement(ledger: str, dataset: str | None, facts: Facts) -> Statement:
-    from privlearn.ledger import Ledger
+def _statement(ledger: str, dataset: str | None, properties: ReleaseProperties) -> Statement:
+    from privlearn.budget.ledger import Ledger
 
-    if dataset is None and facts.schema is None:
-        raise InvalidParameter("this model names no data set: give its name in the ledger, --dataset")
-    return Ledger.open(ledger, dataset or facts.dataset).statement()
+    if dataset is None and properties.schema is None:
+        raise InvalidParameter("this model names no data set. Give its name in the ledger with --dataset.")
+    return Ledger.open(ledger, dataset or properties.dataset).statement()
 
 
-def _write_all(facts: Facts, form: str, out: Path | None, force: bool) -> None:
-    from privlearn.report import FORMATS, PAPERS, write_paper
+def _write_all(properties: ReleaseProperties, form: str, out: Path | None, force: bool) -> None:
+    from privlearn.export.report import FORMATS, REPORTS, write_report
 
     if out is None:
         raise InvalidParameter(
-            f"name one paper, --as {' or '.join(PAPERS)}, or a folder for all of them: --out papers"
+            f"name one report (--as {' or '.join(REPORTS)}), or a directory for all of them (--out reports)"
         )
-    texts = {name: write_paper(facts, name, form) for name in PAPERS}
+    texts = {name: write_report(properties, name, form) for name in REPORTS}
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         _write(out / f"{name}{FORMATS[form]}", text, force)

@@ -1,4 +1,4 @@
-"""Commands of whoever runs a server: serve, upgrade after a new version, restored after an old backup."""
+"""`privlearn serve` runs a server; `upgrade` follows a new version, `restored` a restored backup."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privlearn.cli.options import parse_number
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.ledger.composition import Amount
-    from privlearn.service.holder.settings import ServerSettings
+    from privlearn.budget.composition import Amount
+    from privlearn.server.holder.settings import ServerSettings
 
-
-_NEEDED = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "python_multipart")
+_REQUIRED = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "python_multipart")
 
 
 def serve(
@@ -29,28 +29,30 @@ def serve(
         ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Serve made-up records instead, and print keys to try it with.")
+        bool, typer.Option("--demo", help="Serve simulated records instead, and print keys to try it.")
     ] = False,
     folder: Annotated[
         Path | None,
         typer.Option(
-            help="With --demo: keep everything here, and go on with it the next time.",
-            show_default="a new folder",
+            help="With --demo: store everything here, and continue with it next time.",
+            show_default="a new directory",
         ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Instead of the file's; 0 is any free one.", show_default=False),
+        typer.Option(
+            min=0, max=65535, help="Instead of the port in the file; 0: any free port.", show_default=False
+        ),
     ] = None,
     openapi: Annotated[
-        bool, typer.Option("--openapi", help="Print the description of the HTTP interface and end.")
+        bool, typer.Option("--openapi", help="Print the OpenAPI description of the HTTP interface and exit.")
     ] = False,
 ) -> None:
-    """Serve data sets to analysts, who can spend no more than their shares.
+    """Serve data sets to analysts, within their shares of the budget.
 
-    The web pages are at the address that is printed, the HTTP interface under
-    /v1. Log lines go to stderr as JSON. On SIGTERM or Ctrl-C answers under way
-    are finished; trainings go on with the next start, and are not paid again.
+    The web pages are at the printed address, the HTTP interface is under /v1.
+    Log lines go to stderr as JSON. On SIGTERM or Ctrl-C the server finishes its
+    current answers; trainings continue at the next start and are not charged again.
 
     \b
     Examples:
@@ -63,9 +65,11 @@ def serve(
         typer.echo(json.dumps(_description(), indent=1))
         return
     if demo == (owner is not None):
-        raise InvalidParameter("say what to serve: privlearn serve OWNER.toml, or privlearn serve --demo")
+        raise InvalidParameter(
+            "give either a file or --demo: privlearn serve OWNER.toml, or privlearn serve --demo"
+        )
     if folder is not None and not demo:
-        raise InvalidParameter("--folder goes with --demo: the holder's file names its own folder")
+        raise InvalidParameter("--folder is for --demo only. The holder's file names its own directory.")
     if owner is None:
         _serve_demo(folder, port)
     else:
@@ -73,13 +77,15 @@ def serve(
 
 
 def _check_installed() -> None:
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise InvalidParameter("a server needs FastAPI and more: pip install 'privlearn[service]' brings it")
+    if any(find_spec(name) is None for name in _REQUIRED):
+        raise InvalidParameter(
+            "privlearn serve needs more packages. Install them: pip install 'privlearn[service]'"
+        )
 
 
 def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:
-    from privlearn.service.holder.settings import Owner
-    from privlearn.service.server import serve as run
+    from privlearn.server.holder.settings import Owner
+    from privlearn.server.server import serve as run
 
     settings = Owner.load(owner)
     if port is not None:
@@ -97,7 +103,7 @@ def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:
 def _serve_demo(folder: Path | None, port: int | None) -> None:
     import tempfile
 
-    from privlearn.service.holder.demo import demo_keys, write_demo
+    from privlearn.server.holder.demo import demo_keys, write_demo
 
     with tempfile.TemporaryDirectory(prefix="privlearn-demo-") as temporary:
         owner = write_demo(Path(temporary) if folder is None else folder)
@@ -105,13 +111,13 @@ def _serve_demo(folder: Path | None, port: int | None) -> None:
 
 
 def _description() -> object:
-    from privlearn.service.server import bare_app
+    from privlearn.server.server import bare_app
 
     return bare_app().openapi()
 
 
 def upgrade(
-    place: Annotated[
+    ledger: Annotated[
         str,
         typer.Argument(
             metavar="LEDGER",
@@ -119,23 +125,23 @@ def upgrade(
             show_default=False,
         ),
     ],
-    check: Annotated[bool, typer.Option("--check", help="Only say what would be done.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only print what would be done.")] = False,
 ) -> None:
     """Bring a ledger, or a server's database, to the format of this version.
 
-    Stop every program that uses it and make a backup first. It is done whole or
-    not at all, and there is no way back: older versions refuse it afterwards. On
-    PostgreSQL, type it as the role that owns the tables.
+    Stop every program that uses it and make a backup first. The upgrade is done
+    completely or not at all, and cannot be undone: older versions refuse the new
+    format. On PostgreSQL, run it as the role that owns the tables.
 
     \b
     Examples:
       privlearn upgrade budgets.db
       privlearn upgrade owner.toml
     """
-    from privlearn.storage import locate, migrations
+    from privlearn.budget.storage import locate, migrations
 
-    server = _server(Path(place)) if place.endswith(".toml") else None
-    store = locate(place) if server is None else server.store
+    server = _load_server(Path(ledger)) if ledger.endswith(".toml") else None
+    store = locate(ledger) if server is None else server.store
     steps = migrations.pending(store)
     if steps and not check:
         with _while_no_server_runs(store, server):
@@ -143,27 +149,27 @@ def upgrade(
     for part, (before, after) in steps.items():
         typer.echo(f"The {part}'s format {before} {'would become' if check else 'has become'} {after}.")
     if not steps:
-        typer.echo("Nothing to do: the formats are those of this version.")
+        typer.echo("Nothing to do: all formats are those of this version.")
 
 
-def _server(owner: Path) -> ServerSettings:
-    from privlearn.service.holder.settings import Owner
+def _load_server(owner: Path) -> ServerSettings:
+    from privlearn.server.holder.settings import Owner
 
     return Owner.load(owner).server
 
 
 def _while_no_server_runs(store: str, server: ServerSettings | None) -> AbstractContextManager[Any]:
-    """On SQLite a running server holds a lock of its folder; on PostgreSQL there may be several, with one of theirs."""
-    from privlearn.storage.postgresql import is_address
-    from privlearn.storage.presence import without_servers
+    """Refuse to continue while a server runs: on SQLite it locks its directory, on PostgreSQL it holds a lock there."""
+    from privlearn.budget.storage.postgresql import is_address
+    from privlearn.budget.storage.presence import without_servers
 
     if is_address(store):
         return without_servers(store)
     if server is None:
         return nullcontext()
-    from privlearn.service.service import only_server
+    from privlearn.server.service import lock_directory
 
-    return only_server(server.folder)
+    return lock_directory(server.folder)
 
 
 def restored(
@@ -174,15 +180,15 @@ def restored(
         list[str] | None,
         typer.Option(
             metavar="DATASET=EPSILON[,DELTA]",
-            help="What was spent after the backup was made, if you know it for certain. May be given several times.",
+            help="What was spent after the backup, if you know it for certain; may be repeated.",
             show_default="everything that is left",
         ),
     ] = None,
 ) -> None:
-    """Make a restored backup safe, before the server starts on it.
+    """Make a restored backup safe, before the server starts with it.
 
-    The backup does not know what was answered after it was made. So every budget is
-    marked as spent (or by --lost what you know was), trainings under way are ended,
+    The backup does not contain what was answered after it was made. So every budget is
+    marked as spent (or with --lost only the known amount), running trainings are ended,
     sessions that add noise to each answer are closed, and all keys are revoked. Released
     models and sessions that answer from a model stay. Stop the server first.
 
@@ -191,8 +197,8 @@ def restored(
       privlearn restored owner.toml
       privlearn restored owner.toml --lost census=0.5,1e-6 --lost survey=1
     """
-    from privlearn.service.holder.settings import Owner
-    from privlearn.service.store.recovery import settle
+    from privlearn.server.holder.settings import Owner
+    from privlearn.server.store.store import settle
 
     settings = Owner.load(owner)
     amounts = dict(_amount(text) for text in lost or [])
@@ -200,18 +206,15 @@ def restored(
     with _while_no_server_runs(server.store, server):
         spent = settle(server.store, amounts)
     for name, guarantee in spent.items():
-        typer.echo(f"{name}: epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} more are spent.")
+        typer.echo(f"{name}: marked epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} as spent.")
     typer.echo("All keys are revoked. Next: privlearn keys create, then privlearn serve.")
 
 
 def _amount(text: str) -> tuple[str, Amount]:
-    from privlearn.ledger.composition import Amount
+    from privlearn.budget.composition import Amount
 
-    name, _, numbers = text.partition("=")
-    try:
-        epsilon, delta = (
-            float(number) for number in (numbers if "," in numbers else f"{numbers},0").split(",")
-        )
-    except ValueError:
-        raise InvalidParameter(f"--lost {text} cannot be read: write --lost census=0.5,1e-6") from None
-    return name, Amount(epsilon, delta)
+    name, _, amount = text.partition("=")
+    numbers = amount.split(",")
+    if len(numbers) > 2:
+        raise InvalidParameter(f"--lost {text} has too many numbers. Write --lost census=0.5,1e-6.")
+    return name, Amount(*map(parse_number, [*numbers, "0"][:2]))

@@ -1,4 +1,4 @@
-"""Commands for several holders: identity, party, coordinate, and simulate, which plays them all."""
+"""Commands for several holders: `identity`, `party`, `coordinate`, and `simulate`, which runs all parties locally."""
 
 from __future__ import annotations
 
@@ -12,41 +12,39 @@ from privlearn.cli.options import (
     NOT_NEGATIVE,
     Force,
     PlanFile,
-    check_room,
+    check_budget,
     check_writable,
     open_ledger,
-    say_what_is_left,
+    print_balance,
 )
 from privlearn.cli.terminal import say, warn
 from privlearn.errors import InvalidParameter, ProtocolError
 
 if TYPE_CHECKING:
-    from privlearn.release.outcome import Outcome
+    from privlearn.release.artifact import Outcome
 
 
 def identity(
     name: Annotated[
-        str, typer.Argument(help="The party's name in the plan, or coordinator.", show_default=False)
+        str, typer.Argument(help="The name in the plan: a party, or coordinator.", show_default=False)
     ],
     host: Annotated[
         list[str] | None,
         typer.Option(
-            help="Coordinator: a host name or address that parties will use; also makes a TLS certificate.",
+            help="Coordinator: a host name or address that parties use; also writes a TLS certificate.",
             show_default=False,
         ),
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="Directory for the files.")] = Path(),
     renew: Annotated[
         bool,
-        typer.Option(
-            "--renew", help="With --host: a new TLS certificate only. NAME.key, which is in the plan, stays."
-        ),
+        typer.Option("--renew", help="With --host: only write a new TLS certificate, and keep NAME.key."),
     ] = False,
 ) -> None:
-    """Make a private key, and print the public line for the plan's \\[keys].
+    """Create a private key, and print the public line for the plan's \\[keys].
 
-    Writes NAME.key, which stays here. With --host, for the coordinator, also the
-    TLS certificate NAME.crt, which every party gets a copy of, and its NAME.tls.key.
+    Writes NAME.key, which stays here. With --host, for the coordinator, also writes the
+    TLS certificate NAME.crt, of which every party gets a copy, and its key NAME.tls.key.
 
     \b
     Examples:
@@ -54,27 +52,29 @@ def identity(
       privlearn identity coordinator --host hub.example.org
       privlearn identity coordinator --host hub.example.org --renew
     """
-    from privlearn.multiparty.run.identity import Identity, write_certificate
+    from privlearn.parties.run.identity import Identity, write_certificate
 
     if not name.isidentifier():
-        raise InvalidParameter("a name in a plan's [keys] is made of letters, digits and _: choose another")
+        raise InvalidParameter(
+            "a name in a plan's [keys] consists of letters, digits and _. Choose another name."
+        )
     if renew:
         if not host:
-            raise InvalidParameter("say for which host names or addresses the certificate is: --host HUB")
+            raise InvalidParameter(
+                "--renew needs the host names or addresses of the certificate. Add --host HUB."
+            )
         Identity.read(folder / f"{name}.key")
         certificate, tls_key = folder / f"{name}.crt", folder / f"{name}.tls.key"
         for old in (certificate, tls_key):
             old.unlink(missing_ok=True)
         write_certificate(certificate, tls_key, host)
-        typer.echo(
-            f"Wrote {certificate}: give every party its copy. Key, plan and fingerprint are as they were."
-        )
+        typer.echo(f"Wrote {certificate}: give every party a copy. Key, plan and fingerprint are unchanged.")
         return
-    made = Identity.generate()
-    made.write(folder / f"{name}.key")
+    created = Identity.generate()
+    created.write(folder / f"{name}.key")
     if host:
         write_certificate(folder / f"{name}.crt", folder / f"{name}.tls.key", host)
-    typer.echo(f'{name} = "{made.public}"')
+    typer.echo(f'{name} = "{created.public}"')
 
 
 def party(
@@ -89,17 +89,17 @@ def party(
         bool,
         typer.Option(
             "--give-back",
-            help="Take no part: give back what a killed run of the plan reserved and did not use.",
+            help="Only give back what a stopped run of the plan reserved and did not use.",
         ),
     ] = False,
 ) -> None:
     """Take part in a plan with your own rows, within your own limits.
 
-    Checks the plan against the limits in MINE.toml and takes its cost out of your
-    ledger before signing it. What leaves are vectors under masks, each with your
-    share of the noise in it; only their sum over all parties can be opened. However
-    it ends, the last lines say what was asked, what it costs and what was given back.
-    After a crash the same command goes on with the run, from the file MINE.*.run.
+    Checks the plan against the limits in MINE.toml and charges its cost to your
+    ledger before signing it. Only masked vectors leave, each with your share of the
+    noise; only their sum over all parties can be decrypted. The last lines always
+    state what was requested, what it costs and what was given back.
+    After a crash the same command continues the run, from the file MINE.*.run.
 
     \b
     Example, with MINE.toml as in the tutorial on several parties:
@@ -108,39 +108,39 @@ def party(
       privlearn party north.toml --give-back
     """
     from privlearn.data.sources.files import open_records
-    from privlearn.evaluation.together import answers_of, load_plan
-    from privlearn.multiparty.flower.run import take_part
-    from privlearn.multiparty.run.identity import Identity
-    from privlearn.multiparty.run.memory import PartyMemory
-    from privlearn.multiparty.run.party_run import PartyRun
-    from privlearn.multiparty.run.purse import Purse
-    from privlearn.multiparty.run.settings import PartySettings
+    from privlearn.parties.flower.run import take_part
+    from privlearn.parties.run.checkpoints import PartyMemory
+    from privlearn.parties.run.identity import Identity
+    from privlearn.parties.run.joint_evaluation import load_agreement
+    from privlearn.parties.run.party_run import PartyRun
+    from privlearn.parties.run.run_budget import RunBudget
+    from privlearn.parties.run.settings import PartySettings
 
     mine = PartySettings.load(settings)
-    plan = load_plan(mine.plan)
-    mine.check(plan)
+    agreement = load_agreement(mine.plan)
+    mine.check(agreement)
     identity = Identity.read(mine.identity)
-    ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
+    ledger = open_ledger(mine.ledger, mine.dataset, agreement.table_schema.name)
     assert ledger is not None
-    with closing(PartyMemory(mine.state / f"{settings.stem}.{plan.digest[:16]}.run")) as memory:
-        purse = Purse(plan, mine.name, ledger)
+    with closing(PartyMemory(mine.state / f"{settings.stem}.{agreement.digest}.run")) as memory:
+        budget = RunBudget(agreement, mine.name, ledger)
         if give_back:
             memory.forget()
-            given = purse.give_back_stranded()
-            typer.echo(f"Gave back {given} reservations of this plan that no answer was paid from.")
-            say_what_is_left(ledger)
+            count = budget.cancel_stranded()
+            typer.echo(f"Gave back {count} reservations of this plan that were not used for an answer.")
+            print_balance(ledger)
             return
         if data is None:
-            raise InvalidParameter("bring this party's table: --data FILE")
+            raise InvalidParameter("this party's table is missing. Add --data FILE.")
         if memory.read() is None:
-            if given := purse.give_back_stranded():
-                say(f"Gave back {given} reservations of an earlier run: nothing was sent for them.")
-            check_room(ledger, plan.guarantee)
-        rows = answers_of(plan, mine.name, open_records(data, plan.table_schema))
-        run = PartyRun(plan, mine.name, identity, rows, purse, say, memory)
-        say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
-        if plan.weakness:
-            warn(f"This promise is {plan.weakness}.")
+            if count := budget.cancel_stranded():
+                say(f"Gave back {count} reservations of an earlier run, for which nothing was sent.")
+            check_budget(ledger, agreement.guarantee)
+        rows = agreement.read_party(mine.name, open_records(data, agreement.table_schema))
+        run = PartyRun(agreement, mine.name, identity, rows, budget, say, memory)
+        say(f"{mine.name}: plan {agreement.fingerprint}, {agreement.guarantee}, within the limits.")
+        if agreement.weakness:
+            warn(f"This guarantee is {agreement.weakness}.")
         try:
             take_part(
                 run,
@@ -148,15 +148,15 @@ def party(
                 coordinator=mine.coordinator,
                 certificate=mine.certificate,
                 wait=mine.wait_seconds,
-                patience=mine.patience_seconds,
-                tell=say,
+                timeout=mine.patience_seconds,
+                report=say,
             )
             if run.release is not None and mine.model is not None:
                 run.release.save(mine.model, overwrite=True)
                 typer.echo(f"Wrote {mine.model}.")
         finally:
             run.settle()
-            say_what_is_left(ledger)
+            print_balance(ledger)
     if run.release is None:
         raise ProtocolError(f"the run was stopped: {run.stopped}")
 
@@ -172,7 +172,7 @@ def coordinate(
     tls_key: Annotated[Path, typer.Option(metavar="FILE", help="The certificate's private key.")] = Path(
         "coordinator.tls.key"
     ),
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all addresses.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 9443,
     out: Annotated[
         Path | None, typer.Option(help="The release file to write.", show_default="PLAN.privlearn")
@@ -181,11 +181,11 @@ def coordinate(
         float,
         typer.Option(
             **NOT_NEGATIVE,
-            help="Seconds until all parties must have connected, or one that is needed must be back.",
+            help="Seconds to wait for parties to connect, or to reconnect.",
         ),
     ] = 600.0,
     patience: Annotated[
-        float, typer.Option(**NOT_NEGATIVE, help="Seconds that a party has for an answer.")
+        float, typer.Option(**NOT_NEGATIVE, help="Seconds to wait for an answer of a party.")
     ] = 60.0,
     page: Annotated[
         int | None,
@@ -193,63 +193,80 @@ def coordinate(
             min=1,
             max=65535,
             metavar="PORT",
-            help="Also show the state of the run, on http://127.0.0.1:PORT.",
+            help="Also show the state of the run at http://127.0.0.1:PORT.",
             show_default=False,
         ),
     ] = None,
+    end: Annotated[
+        bool,
+        typer.Option("--end", help="End the run: inform the parties, and delete its state."),
+    ] = False,
     force: Force = False,
 ) -> None:
-    """Lead the parties of a plan to one model, or one evaluation; their rows stay with them.
+    """Coordinate the parties of a plan to train or evaluate one model; their rows stay with them.
 
-    Waits until every party has signed the plan and given its keys, then asks its
-    questions. From then on a party that is late, lost or sends what is not in order
-    is left out, as long as the plan's dropouts allow it; beyond that the run stops,
-    and nothing is opened. After a crash the same command goes on with the run, from
-    a file beside the release: PLAN.run.
+    Waits until every party has signed the plan and sent its keys, then asks the plan's
+    questions. From then on a party that is late, lost or sends an invalid answer is
+    excluded, as long as the plan's dropouts allow it; otherwise the run stops, and no
+    sum is decrypted. Ctrl-C, SIGTERM or a crash suspend the run: the same command
+    continues it, from the file PLAN.run next to the release. To end it, use --end.
 
     \b
     Example:
       privlearn identity coordinator --host 127.0.0.1
       privlearn coordinate plan.toml --out income.privlearn
+      privlearn coordinate plan.toml --out income.privlearn --end
     """
-    from privlearn.evaluation.together import load_plan
-    from privlearn.multiparty.flower.run import lead
-    from privlearn.multiparty.run.identity import Identity
-    from privlearn.multiparty.run.journal import Journal
-    from privlearn.multiparty.run.state_page import StatePage
+    from privlearn.budget.pending import CoordinatedRun, remember_job
+    from privlearn.parties.flower.run import lead
+    from privlearn.parties.run.checkpoints import Journal
+    from privlearn.parties.run.identity import Identity
+    from privlearn.parties.run.joint_evaluation import load_agreement
+    from privlearn.parties.run.state_page import StatePage
     from privlearn.release.verification import verify
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
-    agreed = load_plan(plan)
-    state = StatePage(agreed, say)
+    agreement = load_agreement(plan)
+    state = StatePage(agreement, say)
     with (
-        closing(Journal(target.with_suffix(".run"), agreed)) as journal,
+        closing(Journal(target.with_suffix(".run"), agreement)) as journal,
         nullcontext() if page is None else state.serving(page),
     ):
-        if journal.found:
-            state.tell(f"Goes on with the run {journal.run.hex()[:16]}, which was cut off.")
+        if end and not journal.existed:
+            journal.end()
+            raise InvalidParameter("there is no run to end. It was not started here, or it is over.")
+        if not end:
+            remember_job(CoordinatedRun())
+        if journal.stored_exchanges:
+            state.report(f"Continues the run {journal.run.hex()[:16]}, which was interrupted.")
         release = lead(
-            agreed,
+            agreement,
             Identity.read(identity),
             host=host,
             port=port,
             certificate=certificate,
             key=tls_key,
             wait=wait,
-            patience=patience,
-            tell=state.tell,
+            timeout=patience,
+            report=state.report,
             journal=journal,
+            end=end,
         )
+        if release is None:
+            typer.echo(
+                "Ended the run. The connected parties were informed and give back unused reservations."
+            )
+            return
         release.save(target, overwrite=True)
         journal.end()
-    proven = verify(target)
-    typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")
-    if proven.certificate.meaning:
-        typer.echo(f"Meaning: {proven.certificate.meaning.in_words()}")
-    if proven.weakness:
-        warn(f"This promise is {proven.weakness}.")
-    _say_what_follows(release, target)
+    verified = verify(target)
+    typer.echo(f"Wrote {target}, verified: {verified.recomputed}. {verified.recomputed.in_words()}")
+    if verified.certificate.meaning:
+        typer.echo(f"Meaning: {verified.certificate.meaning.in_words()}")
+    if verified.weakness:
+        warn(f"This guarantee is {verified.weakness}.")
+    _print_next_step(release, target)
 
 
 def simulate(
@@ -262,38 +279,39 @@ def simulate(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Rehearse a plan: all parties and the coordinator in this process.
+    """Rehearse a plan: run all parties and the coordinator in this process.
 
-    The same messages, masks and noise as in a real run, with keys made for the
-    occasion and without network or ledgers. This process sees every table.
+    Uses the same messages, masks and noise as a real run, with temporary keys and
+    without network or ledgers. This process reads every table.
 
     \b
     Example:
       privlearn simulate plan.toml north.csv south.csv west.csv
     """
     from privlearn.data.sources.files import open_records
-    from privlearn.evaluation.together import answers_of, load_plan
-    from privlearn.multiparty.run.simulation import rehearsed
+    from privlearn.parties.run.joint_evaluation import load_agreement
+    from privlearn.parties.run.simulation import rehearse
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
-    agreed = load_plan(plan)
-    if len(tables) != len(agreed.parties):
-        raise InvalidParameter(f"bring a table for each of {', '.join(agreed.parties)}, in this order")
-    rows = {
-        name: answers_of(agreed, name, open_records(table, agreed.table_schema))
-        for name, table in zip(agreed.parties, tables, strict=True)
+    agreement = load_agreement(plan)
+    if len(tables) != len(agreement.parties):
+        names = ", ".join(agreement.parties)
+        raise InvalidParameter(f"the number of tables is wrong. Give one for each of {names}, in this order.")
+    sources = {
+        name: open_records(table, agreement.table_schema)
+        for name, table in zip(agreement.parties, tables, strict=True)
     }
-    release = rehearsed(agreed, rows, say)
+    release = rehearse(agreement, sources, say)
     release.save(target, overwrite=True)
     typer.echo(f"Wrote {target}: {release.certificate.guarantee}.")
     typer.echo(f"Next: privlearn verify {target}")
-    _say_what_follows(release, target)
+    _print_next_step(release, target)
 
 
-def _say_what_follows(made: Outcome, target: Path) -> None:
-    """Of second moments: the models are one command away."""
+def _print_next_step(result: Outcome, target: Path) -> None:
+    """Print the command that computes models, if the result is second moments."""
     from privlearn.release.moments_file import Moments
 
-    if isinstance(made, Moments):
+    if isinstance(result, Moments):
         typer.echo(f"Its models: privlearn regress {target}")

@@ -1,4 +1,4 @@
-"""Commands that study: compare mechanisms, tabulate bounds, reproduce papers."""
+"""`privlearn compare`, `bounds` and `reproduce`: compare mechanisms, tabulate theorems, repeat the papers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.options import NUMBER, Force, SchemaFile, TableFile, check_writable
-from privlearn.cli.terminal import LateProgress, warn
+from privlearn.cli.options import (
+    NUMBER,
+    Force,
+    Neighbouring,
+    SchemaFile,
+    TableFile,
+    check_writable,
+    parse_number,
+)
+from privlearn.cli.terminal import LateProgress, aligned_lines, warn
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.reproduce.reporting import Result
-    from privlearn.study.bounds import Case
+    from privlearn.papers.reporting import Result
+    from privlearn.papers.study.case import Case
 
 
 def compare(
@@ -26,17 +34,17 @@ def compare(
     delta: Annotated[float, typer.Option(**NUMBER, help="For the methods with Gaussian noise.")] = 1e-6,
     seeds: Annotated[int, typer.Option(help="Random splits to average over.", min=1)] = 3,
     metric: Annotated[
-        str, typer.Option(help="Of classes: error or auc; numbers have mean errors.")
+        str, typer.Option(help="For classes: error or auc; numbers always have mean errors.")
     ] = "error",
     all_methods: Annotated[
-        bool, typer.Option("--all-methods", help="Every mechanism and the papers' calibrations, not two.")
+        bool, typer.Option("--all-methods", help="All mechanisms and the papers' calibrations, not only two.")
     ] = False,
     force: Force = False,
 ) -> None:
-    """Compare the default with and without a delta over several epsilons, as one HTML page.
+    """Compare the default with and without a delta for several epsilons, as one HTML page.
 
-    The page shows errors measured on the table's own rows: looking at it is
-    itself NOT PRIVATE. Use public or simulated data.
+    The page shows errors measured on the table's own rows, so it is
+    NOT PRIVATE. Use public or simulated data.
 
     \b
     Example:
@@ -45,19 +53,27 @@ def compare(
     """
     from privlearn.data.schema.schema import Schema
     from privlearn.data.sources.files import open_rows
+    from privlearn.papers.study.comparison import (
+        METHODS,
+        USUAL,
+        compare_mechanisms,
+        fits_needed,
+        measure_named,
+    )
+    from privlearn.papers.study.comparison_page import write_page
+    from privlearn.papers.study.figures import require_matplotlib
     from privlearn.release.files import write_atomically
-    from privlearn.study.comparison import METHODS, USUAL, compare_mechanisms, fits_needed, measure_named
-    from privlearn.study.comparison_page import write_page
-    from privlearn.study.drawing import require_matplotlib
 
     require_matplotlib()
     check_writable(out, force)
-    levels = _parsed(epsilons)
+    levels = _parse_epsilons(epsilons)
     if not 0 < delta < 1:
-        raise InvalidParameter("--delta must lie between 0 and 1: the Gaussian methods need one, e.g. 1e-6")
-    warn("Looking at this page is not private: use public or simulated data.")
+        raise InvalidParameter(
+            "--delta must lie between 0 and 1. The Gaussian methods need one, such as 1e-6."
+        )
+    warn("This page is not private. Use public or simulated data.")
     description = Schema.load(schema)
-    measure_named(metric, description)  # refuses what cannot be measured before anything is read
+    measure_named(metric, description)  # refuses an unsuitable metric before anything is read
     methods = METHODS if all_methods else USUAL
     with LateProgress("comparing", total=fits_needed(description, levels, seeds, methods)) as progress:
         comparison = compare_mechanisms(
@@ -74,13 +90,10 @@ def compare(
     typer.echo(f"Wrote {out}. Open it in a browser.")
 
 
-def _parsed(text: str) -> list[float]:
-    try:
-        levels = sorted({float(part) for part in text.split(",")})
-    except ValueError:
-        levels = []
-    if not levels or not all(0 < level < float("inf") for level in levels):
-        raise InvalidParameter("--epsilons must be numbers above 0 with commas between, e.g. 0.1,0.5,1")
+def _parse_epsilons(text: str) -> list[float]:
+    levels = sorted({parse_number(part) for part in text.split(",")})
+    if not all(0 < level < float("inf") for level in levels):
+        raise InvalidParameter("--epsilons must be numbers above 0. Write for example 0.1,0.5,1.")
     return levels
 
 
@@ -89,58 +102,57 @@ def bounds(
     regularization: Annotated[
         float, typer.Option("--lambda", **NUMBER, help="Regularization.", show_default=False)
     ],
-    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy to look at.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)],
     delta: Annotated[float, typer.Option(**NUMBER, help="For Gaussian noise and PINP.")] = 1e-6,
     kernel: Annotated[str, typer.Option(help="linear, rbf or cauchy, with k(x, x) <= 1.")] = "rbf",
     columns: Annotated[int, typer.Option(help="Columns of the encoded rows.")] = 100,
     gamma: Annotated[float, typer.Option(**NUMBER, help="Of the kernel, as in scikit-learn.")] = 1.0,
     accuracy: Annotated[
-        float, typer.Option(**NUMBER, help="Useful: no value is further off than this.")
+        float, typer.Option(**NUMBER, help="A useful mechanism is at most this far off.")
     ] = 0.5,
-    failure: Annotated[float, typer.Option(**NUMBER, help="Except with this probability.")] = 0.05,
-    candidates: Annotated[int, typer.Option(help="Settings to choose among in private.")] = 10,
+    failure: Annotated[float, typer.Option(**NUMBER, help="... except with this probability.")] = 0.05,
+    candidates: Annotated[int, typer.Option(help="Number of settings to choose from privately.")] = 10,
+    loss: Annotated[str, typer.Option(help="hinge, logistic, huber_hinge, smoothed_hinge, ...")] = "hinge",
+    queries: Annotated[int, typer.Option(help="Number of queries that PINP must answer.", min=1)] = 10_000,
+    neighbours: Neighbouring = "replace_one",
     out: Annotated[
-        Path | None, typer.Option(help="Also draw: .svg, .png or .pdf.", show_default=False)
+        Path | None, typer.Option(help="Also draw a figure: .svg, .png or .pdf.", show_default=False)
     ] = None,
     force: Force = False,
 ) -> None:
-    """Show what the theorems promise and exclude, before touching any data.
+    """Show what the theorems guarantee and exclude, before any data is read.
 
-    Upper and lower bounds of RBHT for the hinge loss, the noise of function release, whether PINP's
-    threshold leaves anything to answer, what noise costs in a linear model's objective (CMS11, RA12), and
-    how the bounds grow whose constants no paper states. Reads no data.
+    Upper and lower bounds of RBHT (lower bounds for the hinge loss only), the noise of function release, whether PINP
+    can answer any query, what noise costs in a linear model's objective (CMS11, RA12), and the growth of bounds whose
+    constants no paper states. Reads no data. With --neighbours add_remove, --rows is the expected number of records.
 
     \b
     Example:
       privlearn bounds --rows 36000 --lambda 1e-3 --kernel rbf --gamma 2 \\
         --columns 104 --epsilon 1 --out bounds.svg
     """
-    from privlearn.study.bounds import Case, table
-    from privlearn.study.excess import growth_lines
+    from privlearn.papers.study.bounds import growth_lines, table
+    from privlearn.papers.study.case import Case
 
-    case = Case(rows, regularization, kernel, columns, gamma, epsilon, delta, accuracy, failure, candidates)
+    case = Case(
+        rows, regularization, kernel, columns, gamma, epsilon, delta, accuracy, failure, candidates,
+        loss, queries, neighbours,
+    )  # fmt: skip
     lines = table(case)
     if out is not None:
         _draw(case, out, force)
-    _show(lines, "<>")
-    typer.echo("\nTheorems without constants: what their bounds are multiplied by.")
-    _show(growth_lines(case), "<<>>>>")
+    for line in aligned_lines(lines, right=(1,)):
+        typer.echo(line)
+    typer.echo("\nTheorems without constants: the factors by which their bounds change.")
+    for line in aligned_lines(growth_lines(case), right=(2, 3, 4, 5)):
+        typer.echo(line)
     if out is not None:
         typer.echo(f"Wrote {out}.")
 
 
-def _show(lines: Sequence[Sequence[str]], sides: str) -> None:
-    """A table whose columns but the last lean to these sides."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for *cells, last in lines:
-        shown = [f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=False)]
-        typer.echo("  ".join([*shown, last]))
-
-
 def _draw(case: Case, out: Path, force: bool) -> None:
+    from privlearn.papers.study.figures import draw_bounds, kind_of_image
     from privlearn.release.files import write_atomically
-    from privlearn.study.bounds import draw_bounds
-    from privlearn.study.drawing import kind_of_image
 
     kind = kind_of_image(out)
     check_writable(out, force)
@@ -148,26 +160,28 @@ def _draw(case: Case, out: Path, force: bool) -> None:
 
 
 _IMAGES = ("svg", "png")
-_WRITTEN = ("csv", "txt", *_IMAGES)
+_SUFFIXES = ("csv", "txt", *_IMAGES)
 
 
 def reproduce(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Which one; without it, the list.", show_default=False),
+        typer.Argument(
+            metavar="[NAME]", help="The experiment; without it, all are listed.", show_default=False
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few seconds, on a small sample.")] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where table and figure go.")] = Path(
-        "reproduced"
-    ),
-    seed: Annotated[int, typer.Option(help="Of samples, folds and noise.", min=0)] = 0,
+    out: Annotated[
+        Path, typer.Option(metavar="DIRECTORY", help="Directory for the table and the figure.")
+    ] = Path("reproduced"),
+    seed: Annotated[int, typer.Option(help="Seed of samples, folds and noise.", min=0)] = 0,
     force: Force = False,
 ) -> None:
-    """Run a table or figure of the papers again, with our default beside it.
+    """Reproduce a table or figure of the papers, next to our default.
 
     Writes NAME.csv (the table), NAME.svg and NAME.png (a figure with the paper's axes) and NAME.txt (what agrees
-    with the paper, and why not where it does not). Data sets are read from the folder that the environment
-    variable PRIVLEARN_DATA names; nothing is downloaded. Noise is seeded, so nothing here is private.
+    with the paper, and the reasons for differences). Data sets are read from the directory in the environment
+    variable PRIVLEARN_DATA; nothing is downloaded. Noise is seeded, so nothing here is private.
 
     \b
     Example:
@@ -176,44 +190,38 @@ def reproduce(
       privlearn reproduce cms11-table1 --quick --out papers
     """
     if name is None:
-        _list()
+        _list_experiments()
         return
-    from privlearn.reproduce import experiment
-    from privlearn.study.drawing import require_matplotlib
+    from privlearn.papers import experiment
+    from privlearn.papers.study.figures import require_matplotlib
 
-    chosen, matplotlib = experiment(name), require_matplotlib()
+    selected, matplotlib = experiment(name), require_matplotlib()
     out.mkdir(parents=True, exist_ok=True)
-    paths = {kind: out / f"{name}{'-quick' if quick else ''}.{kind}" for kind in _WRITTEN}
+    paths = {kind: out / f"{name}{'-quick' if quick else ''}.{kind}" for kind in _SUFFIXES}
     for path in paths.values():
         check_writable(path, force)
-    result = chosen.run(quick, seed, lambda parts: _tracked(name, parts))
+    result = selected.run(quick, seed, lambda parts: _with_progress(name, parts))
     _write(result, paths, matplotlib, quick)
-    for line in (
-        result.title,
-        *result.lines(),
-        "",
-        result.agreement,
-        f"Wrote {', '.join(map(str, paths.values()))}.",
-    ):
+    for line in (result.title, *result.lines(), "", result.agreement):
         typer.echo(line)
+    typer.echo(f"Wrote {', '.join(map(str, paths.values()))}.")
 
 
-def _list() -> None:
-    from privlearn.reproduce import EXPERIMENTS
+def _list_experiments() -> None:
+    from privlearn.papers import EXPERIMENTS
 
     cells = [("name", "shows", "quick", "full", "needs in PRIVLEARN_DATA")]
     cells += [
         (name, item.shows, item.quick, item.full, ", ".join(item.files) or "nothing")
         for name, item in EXPERIMENTS.items()
     ]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        typer.echo("  ".join(map(str.ljust, line, widths)).rstrip())
+    for line in aligned_lines(cells):
+        typer.echo(line)
     if not os.environ.get("PRIVLEARN_DATA"):
-        typer.echo("PRIVLEARN_DATA is not set: only those that need nothing will run.")
+        typer.echo("PRIVLEARN_DATA is not set, so only experiments that need nothing will run.")
 
 
-def _tracked(name: str, parts: Sequence[Any]) -> Iterator[Any]:
+def _with_progress(name: str, parts: Sequence[Any]) -> Iterator[Any]:
     with LateProgress(name, total=len(parts)) as bar:
         for part in parts:
             yield part
@@ -221,8 +229,8 @@ def _tracked(name: str, parts: Sequence[Any]) -> Iterator[Any]:
 
 
 def _write(result: Result, paths: dict[str, Path], matplotlib: Any, quick: bool) -> None:
+    from privlearn.papers.study.figures import STYLE, image_of
     from privlearn.release.files import write_atomically
-    from privlearn.study.drawing import STYLE, image_of
 
     write_atomically(paths["csv"], result.csv().encode())
     write_atomically(paths["txt"], f"{result.title}\n\n{result.agreement}\n".encode())

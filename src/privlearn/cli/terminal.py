@@ -1,35 +1,36 @@
-"""What all commands print with: tables, progress, lists, and errors that say what to type."""
+"""Printing for all commands: tables, progress, lists, and errors that say what to type."""
 
 from __future__ import annotations
 
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from rich.text import Text
 
-from privlearn.charged import watch_charges
+from privlearn.budget.pending import watch_charges
 from privlearn.errors import InvalidParameter, PrivlearnError
-from privlearn.heavy import explained
+from privlearn.imports import explain_missing
 
-_PATIENCE_SECONDS = 2.0
+_PROGRESS_DELAY_SECONDS = 2.0
 
 output = Console()
 messages = Console(stderr=True)
-
 
 _CTRL_C, _SIGTERM = (128 + number for number in (signal.SIGINT, signal.SIGTERM))
 """Exit codes of a process that was stopped."""
 
 
 def end_on_sigterm() -> None:
-    """Let SIGTERM end the process as Ctrl-C does, so that what must be said or settled at the end is."""
+    """Let SIGTERM end the process as Ctrl-C does, so that messages are printed and reservations are settled."""
     signal.signal(signal.SIGTERM, _end)
 
 
@@ -39,89 +40,88 @@ def _end(number: int, *_: object) -> NoReturn:
 
 @contextmanager
 def explain_errors() -> Iterator[None]:
-    """Turn errors into one red message and an exit code: 2 for what was typed wrongly, 1 for the rest."""
+    """Turn errors into one red message and an exit code: 2 for a wrong command line, 1 for everything else."""
     try:
-        with explained(), _telling_what_was_charged():
+        with explain_missing(), _report_charges():
             yield
     except InvalidParameter as error:
-        complain(_with_notes(str(error), error))
-        raise SystemExit(2) from None
+        _stop(_with_notes(error), 2)
     except PrivlearnError as error:
-        complain(_with_notes(str(error), error))
-        raise SystemExit(1) from None
+        _stop(_with_notes(error), 1)
     except OSError as error:
-        complain(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
-        raise SystemExit(1) from None
+        _stop(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}", 1)
     except MemoryError:
-        complain("not enough memory: take a machine with more, or fewer columns or knots in the schema")
-        raise SystemExit(1) from None
+        _stop("not enough memory. Use a larger machine, or fewer columns or knots in the schema.", 1)
     except Exception as error:
         _report_defect(error)
         raise SystemExit(1) from None
 
 
+def _stop(message: str, code: int) -> NoReturn:
+    complain(message)
+    raise SystemExit(code) from None
+
+
 @contextmanager
-def _telling_what_was_charged() -> Iterator[None]:
-    """Whoever stops a command reads what the ledger says of it; typer makes an exit code of Ctrl-C."""
+def _report_charges() -> Iterator[None]:
+    """Print what was charged if the command is stopped; typer turns Ctrl-C into an exit code."""
     with watch_charges() as charges:
         try:
             yield
         except KeyboardInterrupt:
-            complain(f"stopped: {charges}")
-            raise SystemExit(_CTRL_C) from None
+            _stop(f"stopped: {charges}", _CTRL_C)
         except SystemExit as stop:
             if stop.code in (_CTRL_C, _SIGTERM):
                 complain(f"stopped: {charges}")
             raise
 
 
-def _with_notes(message: str, error: BaseException) -> str:
-    """With what was charged, if anything was."""
-    return ". ".join([message, *getattr(error, "__notes__", ())])
+def _with_notes(error: BaseException) -> str:
+    """Return the message with notes about charges, if there are any."""
+    notes = getattr(error, "__notes__", ())
+    return ". ".join([str(error).removesuffix("."), *notes]) if notes else str(error)
 
 
 def say(message: str) -> None:
-    """A line of progress that stays on the screen."""
+    """Print a line of progress that stays on the screen, on stderr."""
     messages.print(Text(message), soft_wrap=True)
 
 
 def complain(message: str) -> None:
-    _print_line(f"error: {message}", "bold red")
+    """Print an error in red, on stderr."""
+    messages.print(Text(f"error: {message}", style="bold red"), soft_wrap=True)
 
 
 def warn(message: str) -> None:
-    _print_line(message, "bold yellow")
-
-
-def _print_line(text: str, style: str) -> None:
-    messages.print(Text(text, style=style), soft_wrap=True)
+    """Print a warning in yellow, on stderr."""
+    messages.print(Text(message, style="bold yellow"), soft_wrap=True)
 
 
 def _report_defect(error: Exception) -> None:
-    """Where it happened, but not its message: whatever a library raised may quote a cell."""
+    """Print where an unexpected error happened, but not its message, which may quote a cell."""
     complain(
-        f"unexpected {type(error).__name__}, a defect of privlearn. Its message is withheld, since it may "
-        "quote the data; please report where it happened:"
+        f"unexpected {type(error).__name__}, a defect of privlearn. Its message is withheld, since it may quote the "
+        "data. Please report where it happened:"
     )
     for frame in traceback.extract_tb(error.__traceback__):
-        messages.print(Text(f"  {frame.filename}:{frame.lineno} in {frame.name}"), soft_wrap=True)
+        say(f"  {frame.filename}:{frame.lineno} in {frame.name}")
 
 
 class LateProgress:
-    """A bar on stderr that appears only if the work takes longer than two seconds.
+    """A progress bar on stderr that appears only if the work takes longer than two seconds.
 
     Parameters
     ----------
     description : str
     total : int, optional
-        Number of steps; without it the bar only shows that something happens.
+        Number of steps; without it the bar only shows activity.
     """
 
     def __init__(self, description: str, total: int | None = None) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=messages, transient=True)
         self._task = self._bar.add_task(description, total=total)
-        self._timer = threading.Timer(_PATIENCE_SECONDS, self._bar.start)
+        self._timer = threading.Timer(_PROGRESS_DELAY_SECONDS, self._bar.start)
         self._timer.daemon = True
 
     def __enter__(self) -> LateProgress:
@@ -133,21 +133,64 @@ class LateProgress:
     ) -> None:
         self._timer.cancel()
         self._timer.join()  # it may be starting the bar right now
-        if self._bar.live.is_started:  # stopping one that never started would print an empty line
+        if self._bar.live.is_started:  # stopping a bar that never started would print an empty line
             self._bar.stop()
 
     def describe(self, description: str) -> None:
+        """Change the text next to the bar."""
         self._bar.update(self._task, description=description)
 
-    def tell(self, doing: str) -> Callable[[object], None]:
-        """For `watch_passes`: shows what is done, and how far it is."""
-        return lambda passes: self.describe(f"{doing}: {passes}")
+    def follow(self, activity: str) -> Callable[[object], None]:
+        """Return a callback for `watch_passes` that shows the activity and how far it is."""
+        return lambda passes: self.describe(f"{activity}: {passes}")
 
     def advance(self, steps: int = 1) -> None:
+        """Move the bar forward."""
         self._bar.advance(self._task, steps)
 
 
-def listed(values: Sequence[Any], most: int = 8) -> str:
-    """The first values of a list, and how many more there are."""
-    shown = ", ".join(str(value) for value in values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    right: Collection[str] = (),
+    unbroken: Collection[str] = (),
+) -> None:
+    """Print a table that folds long cells to the width of the terminal.
+
+    Parameters
+    ----------
+    headings : sequence of str
+    rows : iterable of sequences of str
+        Plain text: brackets are not read as markup.
+    title : str, optional
+    right, unbroken : collection of str
+        Headings of columns that are aligned to the right, and of those whose cells are never folded.
+    """
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True
+    )
+    for heading in headings:
+        justify: Any = "right" if heading in right else "left"
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading in unbroken)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    output.print(table)
+
+
+def aligned_lines(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterator[str]:
+    """Yield the rows as lines of aligned columns that are never folded; ``right`` are indices of columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if index in right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def join_values(values: Sequence[Any], max_values: int = 8) -> str:
+    """Return the first values of a list, and how many more there are."""
+    text = ", ".join(str(value) for value in values[:max_values])
+    return text if len(values) <= max_values else f"{text} and {len(values) - max_values} more"

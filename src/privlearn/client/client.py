@@ -1,4 +1,4 @@
-"""The verbs of the service."""
+"""The methods of a server, one for each route of its HTTP interface."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from privlearn.charged import AskedJob, remember_asked
+from privlearn.budget.pending import RequestedJob, remember_job
 from privlearn.client.connection import Connection
-from privlearn.client.job import RemoteJob, RemoteResult, fetched
+from privlearn.client.job import RemoteJob, RemoteResult, fetch_result
 from privlearn.client.session import ARROW, RemoteSession, from_arrow, rows_of, to_arrow
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from privlearn.evaluation import Evaluation
     from privlearn.release.artifact import Release
+    from privlearn.statistics.evaluation import Evaluation
 
 Record = dict[str, Any]
 
 _PAGE = 1000
-"""As many as a server gives at a time."""
+"""Maximum number of items that a server returns at a time."""
 
 
 class Client:
-    """A trusted learner on the network, as `privlearn serve` runs it.
+    """A privlearn server, as `privlearn serve` runs it.
 
     Parameters
     ----------
     url : str
-        Its address. Without TLS only this machine's own is taken.
+        Its address. Plain HTTP is accepted for this machine only.
     key : str, optional
-        As `privlearn keys create` printed it; left out, the environment's ``PRIVLEARN_KEY``. It is in no message,
-        representation or pickle.
+        As `privlearn keys create` printed it; default: the environment variable ``PRIVLEARN_KEY``. It never appears in
+        a message, representation or pickle.
     verify : path, optional
-        The certificate (PEM) of the authority that signed the server's, if it is a private one.
+        The certificate (PEM) of the authority that signed the server's certificate, if it is a private one.
     plain_http : bool, default=False
-        Allow ``http://`` to another machine: only where something else encrypts the connection.
+        Allow ``http://`` to another machine, if something else encrypts the connection.
     patience : float, default=60
-        Seconds to keep trying if the server does not answer or is busy. What is tried again is never paid twice.
+        Seconds to keep trying if the server does not answer or is busy. A repeated request is never charged twice.
 
     Examples
     --------
@@ -65,22 +65,22 @@ class Client:
     ) -> None:
         self._connection = Connection(url, key, verify=verify, plain_http=plain_http, patience=patience)
 
-    # --- what there is ---
+    # --- public information ---
 
     def me(self) -> Record:
-        """Whose key this is."""
+        """Return whose key this is."""
         return self._record("/me")
 
     def datasets(self) -> list[Record]:
-        """The data sets that this key may ask about."""
+        """Return the data sets that this key may use."""
         return self._list("/datasets")
 
     def dataset(self, name: str) -> Record:
-        """A data set's public side: schema, number of records, learners on offer."""
+        """Return a data set's public description: schema, number of records, learners."""
         return self._record(_path("/datasets", name))
 
     def budget(self, name: str, before: str | None = None) -> Record:
-        """What is spent, reserved and left of a data set's budget and of one's share, and the newest 100 entries.
+        """Return what is spent, reserved and left of a data set's budget and of your share, and the newest 100 entries.
 
         Parameters
         ----------
@@ -91,32 +91,33 @@ class Client:
         return self._record(_path("/datasets", name, "budget"), before=before)
 
     def kinds(self) -> list[Record]:
-        """The kinds of job that the server does, and what each is asked with."""
+        """Return the kinds of job that the server does, with their fields."""
         return self._list("/kinds")
 
     def estimate(
         self, name: str, *, epsilon: float, delta: float = 0.0, kind: str = "session", **fields: Any
     ) -> Record:
-        """What a job would cost and, of a training, how noisy it would be. Free: it is computed from public facts.
+        """Return the cost of a job and, for a training, how noisy the model would be. Free: uses public parameters
+        only.
 
         Parameters
         ----------
         name, epsilon, delta
             As in `ask`.
         kind : str, default="session"
-            Whose model is that of a release too.
+            A release has the same model.
         fields
-            What the kind is asked with, such as ``learner``.
+            The kind's own fields, such as ``learner``.
         """
         body = _body(kind, name, Guarantee(epsilon, delta), fields)
         return dict(self._connection.send("POST", "/estimates", json=body).json())
 
     def synthetic(self, name: str, rows: int = 100, seed: int | None = None) -> pa.Table:
-        """Rows made up from the schema, the target included. Free, and about nobody."""
+        """Return synthetic rows from the schema, including the target. Free: they are about no real person."""
         path = _path("/datasets", name, "synthetic")
         return from_arrow(self._connection.get(path, accept=ARROW, rows=rows, seed=seed).content)
 
-    # --- what costs budget ---
+    # --- jobs, which cost budget ---
 
     def ask(
         self,
@@ -133,7 +134,7 @@ class Client:
         legal_basis: str | None = None,
         **fields: Any,
     ) -> RemoteJob:
-        """Have a job of any kind done, and do not wait: ``client.ask("release", "census", epsilon=1).result()`` does.
+        """Request a job of any kind without waiting: ``client.ask("release", "census", epsilon=1).result()`` waits.
 
         Parameters
         ----------
@@ -142,28 +143,28 @@ class Client:
         name, epsilon, delta, trial, public_points, idempotency_key, note, purpose, legal_basis
             As in `train`.
         fields
-            What the kind is asked with.
+            The kind's own fields.
 
         Raises
         ------
         BudgetExceeded
             Before anything is computed or spent.
         """
-        promise = Guarantee(epsilon, delta)  # refuses what no server would take
-        words = {"note": note, "purpose": purpose, "legal_basis": legal_basis}
-        body = _body(kind, name, promise, fields | words | {"trial": trial})
-        asked = AskedJob()
-        remember_asked(asked)
+        guarantee = Guarantee(epsilon, delta)  # refuses what no server would accept
+        texts = {"note": note, "purpose": purpose, "legal_basis": legal_basis}
+        body = _body(kind, name, guarantee, fields | texts | {"trial": trial})
+        asked = RequestedJob()
+        remember_job(asked)
         return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key), asked)
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
-        """Train, wait, and fetch the released model, verified; the options are those of `train`."""
+        """Train, wait, and return the released model, verified; the options are those of `train`."""
         return self.download(self.train(name, "release", epsilon=epsilon, delta=delta, **options))
 
     def open_session(
         self, name: str, *, epsilon: float, delta: float = 0.0, mechanism: str = "model", **options: Any
     ) -> RemoteSession:
-        """Train, wait, and open a session that answers point after point under one promise.
+        """Train, wait, and open a session that answers points under one guarantee.
 
         Parameters
         ----------
@@ -173,8 +174,8 @@ class Client:
             ``model``: a private model that stays on the server; any number of answers. The others answer from an
             exact kernel machine with noise at each point.
         """
-        made = self.train(name, "session", epsilon=epsilon, delta=delta, mechanism=mechanism, **options)
-        return self.session(made)
+        session_id = self.train(name, "session", epsilon=epsilon, delta=delta, mechanism=mechanism, **options)
+        return self.session(session_id)
 
     def train(
         self,
@@ -193,7 +194,7 @@ class Client:
         purpose: str | None = None,
         legal_basis: str | None = None,
     ) -> str:
-        """Have a model trained, wait for it, and get the id of the release or session.
+        """Train a model, wait for it, and return the id of the release or session.
 
         Parameters
         ----------
@@ -201,33 +202,33 @@ class Client:
             The data set.
         kind : {"release", "session"}
         epsilon, delta : float
-            What it may cost.
+            The price.
         learner : str, optional
-            One of those on offer; left out, the first.
+            One of the data set's learners; default: the first.
         mechanism : str, optional
-            Of a session, see `open_session`.
+            For a session, see `open_session`.
         public_points : table or "schema", optional
-            Points that you bring (semi-interactive): the model is good near them. They will be in the release. With the
-            word the server makes them up from the schema.
+            Your own points (semi-interactive): the model is good near them. They will be in the release. With "schema"
+            the server generates them.
         trial : bool, default=False
-            Train on made-up rows, for nothing: to try the call.
+            Train on synthetic rows, free of charge, to try the call.
         progress : callable, optional
             Called with each stage's name while waiting.
         idempotency_key : str, optional
-            Ask for the same thing with the same key and you get the same result, paid once. Made anew for each call
-            if left out; give your own to take up a wait that was interrupted.
+            A request repeated with the same key returns the same result, charged once. Default: a new key for each
+            call; pass your own to continue a wait that was interrupted.
         note : str, optional
-            One line of your own, for the ledger and the holder.
+            One line for the ledger and the holder.
         purpose, legal_basis : str, optional
-            What the result is for, and what allows it, each in one line. Needed where a second person must approve the
-            request; then the wait lasts until they have.
+            What the result is for, and what permits it, each in one line. Required if a second person must approve the
+            request; the wait then includes the approval.
 
         Raises
         ------
         BudgetExceeded
             Before anything is computed or spent.
         TrainingFailed
-            If it was accepted and failed; the message says whether the cost stands.
+            If it was accepted and failed; the message states whether the cost stands.
         """
         job = self.ask(
             kind,
@@ -259,20 +260,20 @@ class Client:
         purpose: str | None = None,
         legal_basis: str | None = None,
     ) -> Evaluation:
-        """Have a release of yours measured on a data set, wait, and fetch the evaluation, verified.
+        """Evaluate one of your releases on a data set, wait, and return the evaluation, verified.
 
         Parameters
         ----------
         name : str
-            The data set. If the release learnt from it, both costs add up.
+            The data set. If the release was trained on it, both costs add up.
         release_id : str
             One of `releases`.
         by : sequence of str, optional
-            Columns whose groups are told apart.
+            Columns whose groups are evaluated separately.
         epsilon, delta, trial, progress, idempotency_key, purpose, legal_basis
             As in `train`.
         """
-        from privlearn.evaluation import Evaluation
+        from privlearn.statistics.evaluation import Evaluation
 
         job = self.ask(
             "evaluate",
@@ -288,60 +289,61 @@ class Client:
         )
         return Evaluation.from_bytes(job.result(progress).content)
 
-    # --- what was made ---
+    # --- results and jobs ---
 
     def sessions(self) -> list[Record]:
-        return self._all("/sessions")
+        """Return your sessions, open and closed."""
+        return self.results("session")
 
     def session(self, session_id: str) -> RemoteSession:
-        """A session that was opened before, by this client or another."""
-        return RemoteSession(self._connection, self._record(_path("/sessions", session_id)))
+        """Return a session that was opened before, by this client or another."""
+        return RemoteSession(self._connection, self._record(_path("/results", session_id)))
 
     def releases(self) -> list[Record]:
-        return self._all("/releases")
+        """Return your releases."""
+        return self.results("release")
 
     def download(self, release_id: str) -> Release:
-        """A released model. Every byte and constant is checked here; the server's word is not taken for it."""
+        """Return a released model. Every byte and constant is checked here, without trusting the server."""
         from privlearn.release.artifact import Release
 
-        return Release.from_bytes(
-            self._connection.get(_path("/releases", release_id, "file"), accept="*/*").content
-        )
+        return Release.from_bytes(self.result(release_id).content)
 
     def results(self, kind: str | None = None) -> list[Record]:
-        """What jobs of one kind, or of all, have made."""
+        """Return the results of jobs of one kind, or of all."""
         return self._all("/results", kind=kind)
 
     def result(self, result_id: str) -> RemoteResult:
-        """What a job has made, with its content."""
-        return fetched(self._connection, quote(result_id, safe=""))
+        """Return a result with its content."""
+        return fetch_result(self._connection, quote(result_id, safe=""))
 
     def jobs(self) -> list[Record]:
-        """Trainings, running and past."""
+        """Return your jobs, running and past."""
         return self._all("/jobs")
 
     def job(self, job_id: str) -> Record:
+        """Return one job."""
         return self._record(_path("/jobs", job_id))
 
     def cancel(self, job_id: str) -> Record:
-        """End a job that waits or runs; what it had reserved stays spent. The holder's key may end anybody's."""
+        """End a waiting or running job; what it has reserved stays spent. The holder's key may end any job."""
         return dict(self._connection.send("DELETE", _path("/jobs", job_id)).json())
 
     def approvals(self) -> list[Record]:
-        """Requests that wait for approval. For a key of an approver, an auditor or the holder."""
+        """Return the requests that wait for approval. For a key of an approver, an auditor or the holder."""
         return self._all("/approvals")
 
     def approval(self, job_id: str) -> Record:
-        """One of them with its estimate, what is left of the budget, and what else its analyst asked for."""
+        """Return one request with its estimate, the remaining budget, and other requests of its analyst."""
         return self._record(_path("/approvals", job_id))
 
     def decide(self, job_id: str, decision: Literal["approve", "decline"], reason: str = "") -> Record:
-        """Approve or decline a request of another person. For an approver's key; to decline needs a reason."""
+        """Approve or decline a request of another person. For an approver's key; declining needs a reason."""
         body = {"decision": decision, "reason": reason}
         return dict(self._connection.send("POST", _path("/approvals", job_id), json=body).json())
 
     def events(self, limit: int = 100, before: int | None = None) -> list[Record]:
-        """The audit log, newest first. For the holder's or an auditor's key."""
+        """Return the audit log, newest first. For the holder's or an auditor's key."""
         return self._list("/events", limit=limit, before=before)
 
     def close(self) -> None:
@@ -364,14 +366,14 @@ class Client:
         return list(self._connection.get(path, **parameters).json())
 
     def _all(self, path: str, **parameters: Any) -> list[Record]:
-        """A list that comes in pages, whole."""
-        found: list[Record] = []
+        """Return all pages of a list."""
+        items: list[Record] = []
         while True:
             answer = self._connection.get(path, limit=_PAGE, **parameters)
             page = answer.json()
-            found += page
+            items += page
             if "next" not in answer.links:
-                return found
+                return items
             parameters["before"] = page[-1]["id"]
 
     def _submit(self, body: Record, points: Any, idempotency_key: str | None) -> Record:
@@ -384,12 +386,12 @@ class Client:
         return dict(self._connection.send("POST", "/jobs", headers=headers, **content).json())
 
 
-def _body(kind: str, name: str, promise: Guarantee, fields: Record) -> Record:
-    """A request; what was left out is not said."""
+def _body(kind: str, name: str, guarantee: Guarantee, fields: Record) -> Record:
+    """Return the body of a request, without the fields that were omitted."""
     given = {name: value for name, value in fields.items() if value is not None}
-    return given | {"kind": kind, "dataset": name, "epsilon": promise.epsilon, "delta": promise.delta}
+    return given | {"kind": kind, "dataset": name, "epsilon": guarantee.epsilon, "delta": guarantee.delta}
 
 
 def _path(*parts: str) -> str:
-    """Names come from people: none may lead to another place."""
+    """Return a path with quoted names, so that a name cannot lead to another address."""
     return "/".join([parts[0], *(quote(part, safe="") for part in parts[1:])])

@@ -1,4 +1,4 @@
-"""The connection to a server: its address, requests, and its refusals as our errors."""
+"""The connection to a server: its address, requests with safe repetition, and problems as exceptions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from urllib.parse import urlsplit
 import httpx
 
 from privlearn import errors
-from privlearn.errors import InvalidParameter, LedgerError, PrivlearnError
-from privlearn.listening import is_loopback
-from privlearn.service import refusals
-from privlearn.service.refusals import AccessRefused, Conflict, Forbidden, NotFound, TooLarge, TooMany
+from privlearn.errors import InvalidParameter, LedgerError, PrivlearnError, is_loopback
+from privlearn.server import refusals
+from privlearn.server.refusals import AccessRefused, Conflict, Forbidden, NotFound, TooLarge, TooMany
 
 KEY_VARIABLE = "PRIVLEARN_KEY"
 
 
-def checked_url(url: str, *, plain_http: bool) -> str:
-    """The server's address without a slash at its end; refused if it would carry the key in the clear."""
+def validate_url(url: str, *, plain_http: bool) -> str:
+    """Return the server's address without a trailing slash; refuse one that would send the key unencrypted."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidParameter("the server's address must look like https://learner.example:8383")
@@ -41,7 +40,7 @@ def checked_url(url: str, *, plain_http: bool) -> str:
 
 
 def key_or_default(key: str | None) -> str:
-    """The key given, or that of the environment. No message repeats it."""
+    """Return the key, or that of the environment. No message repeats it."""
     found = os.environ.get(KEY_VARIABLE, "") if key is None else key
     found = found.strip()
     if not found:
@@ -58,7 +57,7 @@ class Unreachable(PrivlearnError):
 
 
 class TrainingFailed(PrivlearnError):
-    """A training was accepted, and ended without a result; the message says whether its cost stands."""
+    """A job was accepted and ended without a result; the message states whether its cost stands."""
 
 
 _BY_STATUS: dict[int, type[PrivlearnError]] = {
@@ -90,7 +89,7 @@ def problem(status: int, body: Any, remark: str = "") -> PrivlearnError:
 _SECONDS_FOR_AN_ANSWER = 60.0
 _STRANGER_SECONDS = 5.0  # for an address that has never answered: it may be mistyped
 _FIRST_PAUSE = 0.2
-_LONGEST_PAUSE = 10.0
+_MAX_PAUSE = 10.0
 _LATER = {429, 500, 502, 503, 504}
 _NOT_SENT = {"ConnectError", "ConnectTimeout"}
 """Troubles of httpx before a byte of the request has left."""
@@ -106,7 +105,7 @@ class Connection:
     def __init__(
         self, url: str, key: str | None, *, verify: str | Path | None, plain_http: bool, patience: float
     ) -> None:
-        self.url = checked_url(url, plain_http=plain_http)
+        self.url = validate_url(url, plain_http=plain_http)
         self._patience = patience
         self._known = False  # whether it has ever answered
         secure = self.url.startswith("https:")
@@ -125,21 +124,21 @@ class Connection:
     def send(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **content: Any
     ) -> httpx.Response:
-        """The answer, or the exception that it stands for."""
+        """Return the answer, or raise the exception that it stands for."""
         began, pause, unsure = time.monotonic(), _FIRST_PAUSE, ""
         while True:
             answer, trouble = self._attempt(method, path, dict(headers or {}), content)
-            if _may_be_taken(answer, trouble):
+            if _may_be_accepted(answer, trouble):
                 unsure = _how_to_ask_again(headers or {})
             self._known = self._known or answer is not None
             if answer is not None and answer.status_code not in _LATER:
                 break
-            patience = self._patience if self._known else min(self._patience, _STRANGER_SECONDS)
-            wait = max(pause * random.uniform(0.5, 1.0), _asked_pause(answer))
-            if time.monotonic() + wait > began + patience:
+            timeout = self._patience if self._known else min(self._patience, _STRANGER_SECONDS)
+            wait = max(pause * random.uniform(0.5, 1.0), _retry_after(answer))
+            if time.monotonic() + wait > began + timeout:
                 break
             time.sleep(wait)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
         if answer is None:
             raise Unreachable(
                 f"{self.url} gives no answer ({trouble}): is it running, and is this its address? "
@@ -165,7 +164,7 @@ class Connection:
     def _attempt(
         self, method: str, path: str, headers: dict[str, str], content: dict[str, Any]
     ) -> tuple[httpx.Response | None, str]:
-        """The answer, if there was one, or what kept it; never the request, which holds the key."""
+        """Return the answer, or the reason why there is none; never the request, which has the key."""
         try:
             return self._http.request(method, f"/v1{path}", headers=headers, **content), ""
         except httpx.TransportError as error:
@@ -178,13 +177,13 @@ class Connection:
         return None, trouble
 
 
-def _may_be_taken(answer: httpx.Response | None, trouble: str) -> bool:
-    """Whether the request may have been taken although nobody says so: a 5xx may be a proxy's, or come after that."""
+def _may_be_accepted(answer: httpx.Response | None, trouble: str) -> bool:
+    """Return whether the request may have been accepted although its answer is lost or a 5xx, perhaps of a proxy."""
     return trouble not in _NOT_SENT if answer is None else answer.status_code >= 500
 
 
 def _how_to_ask_again(headers: Mapping[str, str]) -> str:
-    """For whoever has lost the answer about a job; all else can be asked again without a thought."""
+    """Return advice for a lost answer about a job; all other requests can be repeated safely."""
     key = headers.get("Idempotency-Key")
     if key is None:
         return ""
@@ -202,10 +201,10 @@ def _is_untrusted(error: BaseException | None) -> bool:
     return False
 
 
-def _asked_pause(answer: httpx.Response | None) -> float:
-    """Seconds that the server asks to be left alone."""
-    asked = "" if answer is None else answer.headers.get("Retry-After", "")
-    return float(asked) if asked.isdecimal() else 0.0
+def _retry_after(answer: httpx.Response | None) -> float:
+    """Return the seconds after which the server wants to be asked again."""
+    seconds = "" if answer is None else answer.headers.get("Retry-After", "")
+    return float(seconds) if seconds.isdecimal() else 0.0
 
 
 def _json_or_none(answer: httpx.Response) -> Any:
@@ -216,6 +215,7 @@ def _json_or_none(answer: httpx.Response) -> Any:
 
 
 def trust(authority: str | Path | None) -> ssl.SSLContext:
+    """Return a TLS context that trusts this authority, or the system's."""
     if authority is None:
         return ssl.create_default_context()
     try:

@@ -1,4 +1,4 @@
-"""A job of any kind on a server, and what it makes."""
+"""A job on a server, and its result."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from privlearn.charged import AskedJob
+from privlearn.budget.pending import RequestedJob
 from privlearn.client.connection import Connection, TrainingFailed
-from privlearn.service.refusals import Conflict
+from privlearn.server.refusals import Conflict
 
 _WAIT_SECONDS = 5
 _OVER = ("done", "failed", "declined")
@@ -17,14 +17,14 @@ _OVER = ("done", "failed", "declined")
 
 @dataclass(frozen=True)
 class RemoteResult:
-    """What a job has made.
+    """The result of a job.
 
     Attributes
     ----------
     record : dict
-        What the server says about it: kind, data set, promise, certificate, type of the content.
+        The server's description: kind, data set, guarantee, certificate, media type of the content.
     content : bytes
-        Empty if it stays with the holder, as that of a session does.
+        Empty if it stays on the server, as for a session.
     """
 
     record: dict[str, Any]
@@ -32,17 +32,17 @@ class RemoteResult:
 
 
 class RemoteJob:
-    """A job that a server does; it goes on without this object.
+    """A job on a server; it continues without this object.
 
     Attributes
     ----------
     id : str
-        Also that of its result.
+        Also the id of its result.
     record : dict
-        What the server said about it last.
+        The server's last description.
     """
 
-    def __init__(self, connection: Connection, record: dict[str, Any], asked: AskedJob) -> None:
+    def __init__(self, connection: Connection, record: dict[str, Any], asked: RequestedJob) -> None:
         self._connection, self._asked = connection, asked
         self.id: str = record["id"]
         asked.id = self.id
@@ -50,16 +50,16 @@ class RemoteJob:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, with a result or without one, as far as the server said last."""
+        """Whether it has ended, with or without a result, according to the server's last answer."""
         return self.record["state"] in _OVER
 
     def wait(self, progress: Callable[[str], None] | None = None) -> RemoteJob:
-        """Until it is done, however long somebody takes to approve it; ``progress`` is called with each stage's name.
+        """Wait until it is done, including its approval; ``progress`` is called with the name of each stage.
 
         Raises
         ------
         TrainingFailed
-            If it ended without a result, or was declined; the message says why, and whether the cost stands.
+            If it ended without a result, or was declined; the message states why, and whether the cost stands.
         """
         while not self.is_over:
             if progress is not None:
@@ -71,16 +71,16 @@ class RemoteJob:
         return self
 
     def cancel(self) -> RemoteJob:
-        """End it now, if it is not over; what it had reserved stays spent."""
+        """End it now, if it is not over; what it has reserved stays spent."""
         with suppress(Conflict):  # it is over already
             self._connection.send("DELETE", f"/jobs/{self.id}")
         self.record = self._connection.get(f"/jobs/{self.id}").json()
         return self
 
     def result(self, progress: Callable[[str], None] | None = None) -> RemoteResult:
-        """What it made, once it is done."""
+        """Wait until it is done, and return its result."""
         self.wait(progress)
-        return fetched(self._connection, self.id)
+        return fetch_result(self._connection, self.id)
 
     def __repr__(self) -> str:
         return (
@@ -88,8 +88,8 @@ class RemoteJob:
         )
 
 
-def fetched(connection: Connection, result_id: str) -> RemoteResult:
-    """A result with its content, if that is given out."""
+def fetch_result(connection: Connection, result_id: str) -> RemoteResult:
+    """Return a result with its content, if the content leaves the server."""
     record: dict[str, Any] = connection.get(f"/results/{result_id}").json()
     path = f"/results/{result_id}/content"
     return RemoteResult(record, connection.get(path, accept="*/*").content if record["media_type"] else b"")

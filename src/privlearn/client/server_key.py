@@ -1,4 +1,4 @@
-"""The public key with which a server signs what it gives out."""
+"""The public key with which a server signs its files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from privlearn.client.connection import Unreachable, checked_url, trust
+from privlearn.client.connection import Unreachable, trust, validate_url
 from privlearn.release.signatures import PublicKey
 from privlearn.release.verification import parse_public_key
 
@@ -24,7 +24,7 @@ def server_key(url: str, *, verify: str | Path | None = None) -> PublicKey:
     verify : path, optional
         As in `Client`.
     """
-    base = checked_url(url, plain_http=False)
+    base = validate_url(url, plain_http=False)
     secure = base.startswith("https:")
     try:
         answer = httpx.get(

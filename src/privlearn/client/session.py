@@ -1,4 +1,4 @@
-"""A session on a server, from far away, and the rows that travel to it."""
+"""A session on a server, and the rows that are sent to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from privlearn.client.connection import Connection
 from privlearn.errors import DataError
 from privlearn.guarantee import Guarantee
-from privlearn.service.refusals import Conflict, TooLarge
+from privlearn.server.refusals import Conflict, TooLarge
 
 if TYPE_CHECKING:
     from privlearn.release.certificate import Certificate
@@ -24,7 +24,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 
 
 def rows_of(data: Any) -> tuple[pa.Table, bool]:
-    """An Arrow table of the rows, and whether it was one point: a mapping from columns to single values."""
+    """Return an Arrow table of the rows, and whether it was one point: a mapping from columns to single values."""
     from privlearn.data.sources.table import as_table  # late: it takes seconds
 
     if isinstance(data, Mapping) and not any(_is_column(value) for value in data.values()):
@@ -38,6 +38,7 @@ def rows_of(data: Any) -> tuple[pa.Table, bool]:
 
 
 def to_arrow(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
     buffer = io.BytesIO()
     with pa.ipc.new_stream(buffer, table.schema) as stream:
         stream.write_table(table)
@@ -45,6 +46,7 @@ def to_arrow(table: pa.Table) -> bytes:
 
 
 def from_arrow(raw: bytes) -> pa.Table:
+    """Read an Arrow stream of the server."""
     try:
         return pa.ipc.open_stream(raw).read_all()
     except pa.ArrowException:
@@ -57,22 +59,22 @@ def _is_column(value: Any) -> bool:
     )
 
 
-_MOST_ROWS = 10_000
+_MAX_ROWS = 10_000
 
 
 class RemoteSession:
-    """A session that a server holds open; it outlives this object, the process and restarts of the server.
+    """A session on a server; it outlives this object, the process and restarts of the server.
 
-    Leaving a ``with`` block closes it for good: nothing is given back, and nobody can ask it any more. Without one it
-    stays open, and `Client.session` finds it again by its id.
+    Leaving a ``with`` block closes it for good: its cost stays spent, and it answers no more. Without one it stays
+    open, and `Client.session` finds it again by its id.
 
     Attributes
     ----------
     id : str
     record : dict
-        What the server says about it: data set, learner, mechanism, whether it is a trial.
+        The server's description: data set, fields, state, whether it is a trial.
     certificate : Certificate or SessionCertificate
-        What all answers together promise, recomputed from its constants.
+        The guarantee of all answers together, recomputed from its constants.
     """
 
     def __init__(self, connection: Connection, record: dict[str, Any]) -> None:
@@ -86,7 +88,7 @@ class RemoteSession:
         return self.certificate.guarantee
 
     def predict(self, rows: Any) -> Any:
-        """The label or number of one point, or an array of those of many.
+        """Return the label or number of one point, or an array for several points.
 
         Parameters
         ----------
@@ -98,12 +100,11 @@ class RemoteSession:
         return predictions[0] if single else predictions
 
     def decide(self, rows: Any) -> pa.Table:
-        """Everything the server says about each row: prediction, scores, probabilities, and where the answer comes
-        from."""
+        """Return prediction, scores, probabilities and source of each row."""
         return self._ask(rows_of(rows)[0])
 
     def close(self) -> None:
-        """End the session, for good; one that has ended stays so."""
+        """Close the session for good; do nothing if it is closed."""
         with suppress(Conflict):  # it is closed already, perhaps by a first attempt whose answer was lost
             self._connection.send("DELETE", f"/sessions/{self.id}")
 
@@ -118,7 +119,7 @@ class RemoteSession:
 
     def _ask(self, table: pa.Table) -> pa.Table:
         answers: list[pa.Table] = []
-        size, start = _MOST_ROWS, 0
+        size, start = _MAX_ROWS, 0
         while start < table.num_rows or not answers:
             try:
                 answers.append(self._ask_batch(table.slice(start, size)))
@@ -137,7 +138,7 @@ class RemoteSession:
 
 
 def _read(record: dict[str, Any]) -> Certificate | SessionCertificate:
-    """Read it as a stranger would: refused if its constants do not support its claim."""
+    """Return the certificate, recomputed from its constants; refuse one whose constants do not support its claim."""
     from privlearn.release.certificate import read_certificate
     from privlearn.release.session_certificate import FORMAT, SessionCertificate
 

@@ -1,25 +1,25 @@
-"""From a raw table to vectors of norm at most 1, by public information only."""
+"""From a raw table to vectors of norm at most 1, by public information only.
 
-from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.encode.packed_cells import spill_to
-from privlearn.data.encode.resolution import Resolution
+`schema` says what is public about a table, `sources` read its rows in blocks, `encoding` turns them into vectors.
+`parts` splits a table into a training and a test part, `table_check` reports what does not fit the schema,
+`datasets` loads public tables and `synthetic` draws rows from a schema. Start with `schema/schema.py`.
+
+May import the modules at the top of privlearn, and no other directory.
+"""
+
+from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.encoding.resolution import Resolution
+from privlearn.data.encoding.spill import spill_to
 from privlearn.data.parts import split
-from privlearn.data.schema.columns import (
-    CategoryColumn,
-    DateColumn,
-    NumberColumn,
-    OrdinalColumn,
-    Target,
-    TextColumn,
-)
+from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
 from privlearn.data.schema.draft import SchemaDraft
-from privlearn.data.schema.purchases import Purchase
+from privlearn.data.schema.private_bounds import PrivateBounds
 from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.target import Target
 from privlearn.data.sources.files import open_records, read_table, write_table
 from privlearn.data.sources.passes import watch_passes
 from privlearn.data.sources.table import as_table
-from privlearn.moved import say_moved
 
 __all__ = [
     "ArrayEncoder",
@@ -27,7 +27,7 @@ __all__ = [
     "DateColumn",
     "NumberColumn",
     "OrdinalColumn",
-    "Purchase",
+    "PrivateBounds",
     "Resolution",
     "Schema",
     "SchemaDraft",
@@ -42,10 +42,3 @@ __all__ = [
     "watch_passes",
     "write_table",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name == "BoundedRows":
-        say_moved("privlearn.data.BoundedRows", "privlearn.data.ArrayEncoder")
-        return ArrayEncoder
-    raise AttributeError(f"module 'privlearn.data' has no attribute {name!r}")

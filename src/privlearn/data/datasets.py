@@ -1,4 +1,4 @@
-"""Real tables of the public, and made-up ones."""
+"""Load public tables for benchmarks and papers, and simulate a census."""
 
 from __future__ import annotations
 
@@ -14,136 +14,90 @@ import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn
 from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.target import Target
 from privlearn.errors import DataError
 
 _ADULT_NUMBERS = {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
-_ADULT_COLUMNS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-]
-_KDDCUP_COLUMNS = [
-    "duration",
-    "protocol_type",
-    "service",
-    "flag",
-    "src_bytes",
-    "dst_bytes",
-    "land",
-    "wrong_fragment",
-    "urgent",
-    "hot",
-    "num_failed_logins",
-    "logged_in",
-    "num_compromised",
-    "root_shell",
-    "su_attempted",
-    "num_root",
-    "num_file_creations",
-    "num_shells",
-    "num_access_files",
-    "num_outbound_cmds",
-    "is_host_login",
-    "is_guest_login",
-    "count",
-    "srv_count",
-    "serror_rate",
-    "srv_serror_rate",
-    "rerror_rate",
-    "srv_rerror_rate",
-    "same_srv_rate",
-    "diff_srv_rate",
-    "srv_diff_host_rate",
-    "dst_host_count",
-    "dst_host_srv_count",
-    "dst_host_same_srv_rate",
-    "dst_host_diff_srv_rate",
-    "dst_host_same_src_port_rate",
-    "dst_host_srv_diff_host_rate",
-    "dst_host_serror_rate",
-    "dst_host_srv_serror_rate",
-    "dst_host_rerror_rate",
-    "dst_host_srv_rerror_rate",
-]
+_ADULT_NAMES = """
+age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain capital-loss
+hours-per-week native-country income
+"""
+_KDDCUP_NAMES = """
+duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot num_failed_logins logged_in
+num_compromised root_shell su_attempted num_root num_file_creations num_shells num_access_files num_outbound_cmds
+is_host_login is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate same_srv_rate
+diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count dst_host_same_srv_rate dst_host_diff_srv_rate
+dst_host_same_src_port_rate dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate
+dst_host_rerror_rate dst_host_srv_rerror_rate
+"""
+_ADULT_COLUMNS = _ADULT_NAMES.split()
 
 
-def data_folder() -> Path:
-    """The folder of data sets, from the environment variable PRIVLEARN_DATA."""
-    folder = os.environ.get("PRIVLEARN_DATA")
-    if not folder:
+def data_directory() -> Path:
+    """Return the directory of data sets, from the environment variable PRIVLEARN_DATA."""
+    directory = os.environ.get("PRIVLEARN_DATA")
+    if not directory:
         raise DataError(
-            "set PRIVLEARN_DATA to the folder that holds the data sets (adult/adult.data.gz, ...)"
+            "PRIVLEARN_DATA is not set. Set it to the directory with adult/adult.data.gz and others."
         )
-    return Path(folder)
+    return Path(directory)
 
 
 def load_adult() -> pa.Table:
-    """The UCI Adult census table: the 45,222 rows without unknown cells, 14 columns and income."""
-    folder = data_folder() / "adult"
-    parts = [_adult_part(folder / "adult.data.gz", skip=0), _adult_part(folder / "adult.test.gz", skip=1)]
+    """Return the UCI Adult census table: the 45,222 rows without unknown cells, 14 columns and income."""
+    adult = data_directory() / "adult"
+    parts = [_adult_part(adult / "adult.data.gz", skip=0), _adult_part(adult / "adult.test.gz", skip=1)]
     return pa.concat_tables(parts).combine_chunks()
 
 
 def load_covertype() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """CoverType: 581,012 rows of ten measurements and 44 flags, and the cover type, 1 to 7."""
-    table = arrow_csv.read_csv(data_folder() / "covtype" / "covtype.csv.gz")
+    """Return CoverType: 581,012 rows of ten measurements and 44 flags, and the cover type, 1 to 7."""
+    table = arrow_csv.read_csv(data_directory() / "covtype" / "covtype.csv.gz")
     *columns, cover = table.columns
     features = np.empty((table.num_rows, len(columns)), dtype=np.float32)
-    for place, column in enumerate(columns):
-        features[:, place] = column.to_numpy()
+    for index, column in enumerate(columns):
+        features[:, index] = column.to_numpy()
     return features, cover.to_numpy()
 
 
 def load_kddcup99() -> pa.Table:
-    """KDD Cup 1999, the ten per cent sample: 494,021 connections, 41 columns, and ``attack``, "no" or "yes"."""
+    """Return KDD Cup 1999, the ten per cent sample: 494,021 connections, 41 columns, and ``attack``, "no" or "yes"."""
     table = arrow_csv.read_csv(
-        data_folder() / "kddcup99" / "kddcup.data_10_percent.gz",
-        read_options=arrow_csv.ReadOptions(column_names=[*_KDDCUP_COLUMNS, "label"]),
+        data_directory() / "kddcup99" / "kddcup.data_10_percent.gz",
+        read_options=arrow_csv.ReadOptions(column_names=[*_KDDCUP_NAMES.split(), "label"]),
     )
     attack = pc.if_else(pc.equal(table["label"], "normal."), "no", "yes")
     return table.drop_columns("label").append_column("attack", attack)
 
 
 def load_bank_marketing() -> pa.Table:
-    """UCI bank marketing: 41,188 calls, and ``y``, "no" or "yes".
+    """Return UCI bank marketing: 41,188 calls, and ``y``, "no" or "yes".
 
-    ``duration`` is left out, as its documentation asks: it is known only after the call, with the outcome.
+    ``duration`` is left out, as its documentation recommends: it is known only after the call, with the outcome.
     """
-    path = data_folder() / "bank_marketing" / "bank-additional-full.csv.gz"
+    path = data_directory() / "bank_marketing" / "bank-additional-full.csv.gz"
     parse = arrow_csv.ParseOptions(delimiter=";")
     return arrow_csv.read_csv(path, parse_options=parse).drop_columns("duration")
 
 
 def load_newsgroups() -> pa.Table:
-    """The 20 newsgroups, split by date: columns text, group and part ("train" or "test")."""
-    path = data_folder() / "newsgroups20" / "20news-bydate.tar.gz"
+    """Return the 20 newsgroups, split by date: columns text, group and part ("train" or "test")."""
+    path = data_directory() / "newsgroups20" / "20news-bydate.tar.gz"
     rows: list[tuple[str, str, str]] = []
     with tarfile.open(path) as archive:
         for member in archive:
             message = archive.extractfile(member)
-            if message is not None:  # folders have no content
+            if message is not None:  # directories have no content
                 _, part, group, _ = member.name.split("/")
                 rows.append((message.read().decode("latin-1"), group, part.removeprefix("20news-bydate-")))
     return pa.table([list(column) for column in zip(*rows, strict=True)], names=["text", "group", "part"])
 
 
 def load_kdd2010_algebra() -> pa.Table:
-    """KDD Cup 2010, Algebra I 2005-2006: the 3,967 test steps with their answers, 19 columns."""
-    path = data_folder() / "kdd2010_algebra" / "algebra_2005_2006_master.txt.gz"
+    """Return KDD Cup 2010, Algebra I 2005-2006: the 3,967 test steps with their answers, 19 columns."""
+    path = data_directory() / "kdd2010_algebra" / "algebra_2005_2006_master.txt.gz"
     return arrow_csv.read_csv(path, parse_options=arrow_csv.ParseOptions(delimiter="\t", quote_char=False))
 
 
@@ -151,19 +105,19 @@ URL_COLUMNS = 3_231_961
 
 
 def load_url_subset() -> tuple[Any, NDArray[np.int64]]:
-    """4,027 rows of UCI's URL Reputation, CSR over its 3,231,961 columns, and whether each is malicious, 0 or 1.
+    """Return 4,027 rows of UCI's URL Reputation, CSR over its 3,231,961 columns, and whether each is malicious, 0 or 1.
 
-    Another project's selection, by a rule that it does not state; the whole has 2,396,130 rows.
+    Another project selected the rows, by a rule that it does not state; the original has 2,396,130 rows.
     """
-    from sklearn.datasets import load_svmlight_file  # slow to import, and of use here alone
+    from sklearn.datasets import load_svmlight_file  # slow to import
 
-    path = data_folder() / "url_reputation_subset" / "prb.txt.gz"
+    path = data_directory() / "url_reputation_subset" / "prb.txt.gz"
     rows, labels = load_svmlight_file(str(path), n_features=URL_COLUMNS, zero_based=False)
     return sparse.csr_array(rows), labels.astype(np.int64)
 
 
 def _adult_part(path: Path, skip: int) -> pa.Table:
-    """One of the two files: no header, a blank after each comma, "?" for unknown, a dot after some labels."""
+    """Return one of the two files: no header, a blank after each comma, "?" for unknown, a dot after some labels."""
     types = {name: pa.int64() if name in _ADULT_NUMBERS else pa.string() for name in _ADULT_COLUMNS}
     table = arrow_csv.read_csv(
         path,
@@ -172,9 +126,9 @@ def _adult_part(path: Path, skip: int) -> pa.Table:
             column_types=types, null_values=[" ?"], strings_can_be_null=True
         ),
     ).drop_null()
-    for place, name in enumerate(_ADULT_COLUMNS):
+    for index, name in enumerate(_ADULT_COLUMNS):
         if name not in _ADULT_NUMBERS:
-            table = table.set_column(place, name, pc.utf8_trim(table[name], " ."))
+            table = table.set_column(index, name, pc.utf8_trim(table[name], " ."))
     return table
 
 
@@ -192,7 +146,7 @@ _SEXES = {"female": (0.5, -0.2), "male": (0.5, 0.2)}
 
 
 def census_schema() -> Schema:
-    """The public description of :func:`simulated_census`."""
+    """Return the schema of :func:`simulated_census`."""
     return Schema(
         name="census",
         columns={
@@ -213,7 +167,7 @@ def simulated_census(n_rows: int, seed: int) -> pa.Table:
 
     A high income becomes likelier with age until 50 and rarer after, likelier with full-time hours and rarer
     with very long ones, and jumps with a degree and with capital: effects that a straight line misses.
-    About 15 % of the labels no rule can predict.
+    About 15 % of the labels are noise that no rule can predict.
 
     Parameters
     ----------
@@ -228,9 +182,9 @@ def simulated_census(n_rows: int, seed: int) -> pa.Table:
     education = np.clip(np.round(random.normal(12.5, 2.8, n_rows)), 6, 22)
     has_capital = random.random(n_rows) < 0.2
     capital = np.minimum(random.lognormal(7.5, 1.8, n_rows), 1e6).round() * has_capital
-    occupation, occupation_effect = _drawn(_OCCUPATIONS, n_rows, random)
-    region, region_effect = _drawn(_REGIONS, n_rows, random)
-    sex, sex_effect = _drawn(_SEXES, n_rows, random)
+    occupation, occupation_effect = _draw(_OCCUPATIONS, n_rows, random)
+    region, region_effect = _draw(_REGIONS, n_rows, random)
+    sex, sex_effect = _draw(_SEXES, n_rows, random)
     score = _score(age, hours, education, capital) + occupation_effect + region_effect + sex_effect
     is_high = random.random(n_rows) < 1.0 / (1.0 + np.exp(-1.3 * score))
     return pa.table(
@@ -253,7 +207,7 @@ def _score(
     education: NDArray[np.float64],
     capital: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """How much the numbers speak for a high income."""
+    """Return the effect of the numbers on the odds of a high income."""
     career = 2.5 * np.exp(-(((age - 50) / 13) ** 2)) - 1.5
     work = 1.5 * np.tanh((hours - 36) / 5) - 1.5 * np.maximum(hours - 55, 0) / 10
     degree = 1.8 * (education >= 16) + 0.5 * (education >= 12) - 0.9
@@ -261,11 +215,11 @@ def _score(
     return np.asarray(career + work + degree + wealth - 0.9)
 
 
-def _drawn(
+def _draw(
     shares: dict[str, tuple[float, float]], count: int, random: np.random.Generator
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """A category for each person, and the effect of each on income."""
+    """Return a category for each person, and its effect on income."""
     names = np.array(list(shares))
     share, effect = np.array(list(shares.values())).T
-    places = random.choice(len(names), size=count, p=share)
-    return names[places], effect[places]
+    indices = random.choice(len(names), size=count, p=share)
+    return names[indices], effect[indices]

@@ -1,4 +1,4 @@
-"""What is wrong with a table, all at once, for its holder: counts of cells that do not fit the schema. PRIVATE."""
+"""PRIVATE: report all cells of a table that do not fit its schema, for the table's holder. No cell is quoted."""
 
 from __future__ import annotations
 
@@ -11,44 +11,37 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privlearn.data.schema.columns import (
-    AnyColumn,
-    CategoryColumn,
-    DateColumn,
-    NumberColumn,
-    OrdinalColumn,
-    Target,
-)
+from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
+from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
 from privlearn.data.schema.file_format import FileFormat
-from privlearn.data.schema.labels import SPELLINGS_OF_A_CLASS
 from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target
 from privlearn.data.sources.addresses import TablePath, table_path
-from privlearn.data.sources.detection import is_mistaken_for, look_of
-from privlearn.data.sources.files import MOST_SHOWN, is_parquet
-from privlearn.data.sources.folders import files_of
-from privlearn.data.sources.identifiers import unclear_persons
+from privlearn.data.sources.detection import describe_look, misread_encoding
+from privlearn.data.sources.directories import list_files
+from privlearn.data.sources.files import MAX_NAMES, is_parquet
+from privlearn.data.sources.identifiers import possible_person_columns
 from privlearn.data.sources.program_files import is_program_file
-from privlearn.data.sources.raw_cells import as_text, open_cells, text_of
-from privlearn.data.sources.row_source import joined
-from privlearn.data.sources.wanted import known_columns, spellings_of_missing, wanted_columns
+from privlearn.data.sources.raw_cells import open_cells, text_of
+from privlearn.data.sources.read_columns import read_column
+from privlearn.data.sources.row_source import concatenate_tables
+from privlearn.data.sources.schema_columns import columns_to_read, rules_of, schema_columns
+from privlearn.data.sources.table import encode_dictionary
 from privlearn.errors import DataError, did_you_mean
 
-_NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _DECIMAL_COMMA = r"^[-+]?[0-9]+,[0-9]+$"
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TRUTHS = ("true", "false", "1", "0")
 _CODE_FOR_GAPS = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
-_OTHERWISE = (
+_ADVICE = (
     ": correct them; if a word stands for a gap, write file: {missing: [WORD]}; how to write other dates and numbers "
     "is in docs/how-to/prepare-my-table.md"
 )
-_WORDS_FOR_GAPS = "unknown missing n.a. N.A. k.A. unbekannt n.b. n.d. N.D. inconnu desconocido"
-_CODES = ("?", ".", "-", "*", "-9", "-99", "999", *_WORDS_FOR_GAPS.split(), "k. A.", "keine Angabe")
+_GAP_TEXTS = "unknown missing n.a. N.A. k.A. unbekannt n.b. n.d. N.D. inconnu desconocido"
+_CODES = ("?", ".", "-", "*", "-9", "-99", "999", *_GAP_TEXTS.split(), "k. A.", "keine Angabe")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a table: a problem stops whoever learns from it, the rest is worth knowing."""
+    """An observation about a table; it stops training if `stops`, and is for information otherwise."""
 
     column: str | None
     what: str
@@ -57,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class TableCheck:
-    """PRIVATE: what a table's cells are like; it counts them exactly and pays nothing, so it stays with the holder."""
+    """PRIVATE: exact counts of a table's cells, without noise; it must stay with the holder."""
 
     rows: int
     findings: tuple[Finding, ...]
@@ -68,67 +61,80 @@ class TableCheck:
 
 
 def check_table(path: str | TablePath, schema: Schema) -> TableCheck:
-    """PRIVATE: count, column by column, what does not fit the schema; no cell is quoted.
+    """PRIVATE: count, column by column, the cells that do not fit the schema.
 
     Parameters
     ----------
     path : path or address
-        A file, a folder or a pattern, as `privlearn.data.open_records` takes it.
+        A file, a directory or a pattern, as in `privlearn.data.open_records`.
     schema : Schema
     """
-    _, files = files_of(table_path(path))
-    table = _read(path, files, schema)
-    form, spellings = schema.file, [*spellings_of_missing(schema), *schema.file.missing]
-    findings = [*_of_encoding(files, form), *_of_names(table.column_names, schema)]
-    for name in known_columns(schema):
+    _, files = list_files(table_path(path))
+    blocks = _read(path, files, schema)
+    table = concatenate_tables(text_of(block, schema.file.decimal) for block in blocks)
+    findings = [*_check_encoding(files, schema.file), *_check_names(table.column_names, schema)]
+    for name in schema_columns(schema):
         if name in table.column_names:
             column: Any = (
                 schema.target if schema.target and schema.target.name == name else schema.columns.get(name)
             )
-            cells = _Cells(table.column(name), form, [*spellings, *form.codes_of(name)])
+            rules = rules_of(schema, name)
+            cells = _Cells(
+                _values([block.column(name) for block in blocks], rules), table.column(name), rules
+            )
             findings += [Finding(name, what, stops) for what, stops in cells.findings(column)]
-    return TableCheck(table.num_rows, (*findings, *_of_rows(table, schema)))
+    return TableCheck(table.num_rows, (*findings, *_check_rows(table, schema)))
 
 
-def _read(path: str | TablePath, files: list[TablePath], schema: Schema) -> pa.Table:
-    """The cells; where those of a single file cannot be read, its first lines may say why."""
+def _read(path: str | TablePath, files: list[TablePath], schema: Schema) -> list[pa.Table]:
+    """Return the cells in blocks; the error about a single file includes the format that its first lines suggest."""
     try:
-        blocks = open_cells(path, schema.file).blocks()
-        table = joined(blocks if len(files) == 1 else map(text_of, blocks))
-        wanted_columns(table.column_names, schema, str(path))
+        blocks = list(open_cells(path, schema.file).blocks())
+        columns_to_read(blocks[0].column_names, schema, str(path))
     except DataError as error:
-        seen = look_of(files[0], schema.file) if len(files) == 1 and _is_text(files[0]) else ""
-        raise DataError(f"{error}{seen}") from None
-    return table
+        hint = describe_look(files[0], schema.file) if len(files) == 1 and _is_text_file(files[0]) else ""
+        raise DataError(f"{error}{hint}") from None
+    return blocks
 
 
-def _of_encoding(files: list[TablePath], form: FileFormat) -> Iterator[Finding]:
+def _values(columns: list[Any], rules: CellRules) -> Any:
+    """Return a column as training reads it, or the error message; None for a column without a type."""
+    if rules.kind == "any":
+        return None
+    try:
+        read = [read_column(column, rules, "the column") for column in columns]
+    except DataError as error:
+        return str(error).removeprefix("the column ")
+    return pa.chunked_array([chunk for column in read for chunk in column.chunks], read[0].type)
+
+
+def _check_encoding(files: list[TablePath], form: FileFormat) -> Iterator[Finding]:
     for file in files:
-        found = is_mistaken_for(file, form) if _is_text(file) else None
-        if found:
+        encoding = misread_encoding(file, form) if _is_text_file(file) else None
+        if encoding:
             which = "the file" if len(files) == 1 else str(file)
             yield Finding(
                 None,
-                f"{which} is in {found}, it seems, and the schema says {form.encoding}: write "
-                f"file: {{encoding: {found}}}",
+                f"{which} seems to be in {encoding}, and the schema states {form.encoding}: write "
+                f"file: {{encoding: {encoding}}}",
                 False,
             )
 
 
-def _is_text(file: TablePath) -> bool:
+def _is_text_file(file: TablePath) -> bool:
     return not is_parquet(file) and not is_program_file(file)
 
 
-def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
-    for name in known_columns(schema):
+def _check_names(names: list[str], schema: Schema) -> Iterator[Finding]:
+    for name in schema_columns(schema):
         if name not in names:
             yield Finding(name, f"is not in the table{did_you_mean(name, names)}", True)
     for name in schema.file.missing_in:
         if name not in names:
-            told = f"has codes for gaps under missing_in, and is not in the table{did_you_mean(name, names)}"
-            yield Finding(name, told, False)
-    others = [name for name in names if name not in known_columns(schema)]
-    identifiers = unclear_persons(schema, names)
+            what = f"has codes for gaps under missing_in, and is not in the table{did_you_mean(name, names)}"
+            yield Finding(name, what, False)
+    others = [name for name in names if name not in schema_columns(schema)]
+    identifiers = possible_person_columns(schema, names)
     if identifiers:
         yield Finding(
             None,
@@ -137,117 +143,159 @@ def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
             True,
         )
     if others:
-        named = f"{', '.join(others[:MOST_SHOWN])}{', ...' * (len(others) > MOST_SHOWN)}"
-        are = (
-            "column is not in the schema, and is"
-            if len(others) == 1
-            else "columns are not in the schema, and are"
-        )
-        yield Finding(None, f"{len(others)} {are} not read: {named}", False)
+        named = f"{', '.join(others[:MAX_NAMES])}{', ...' * (len(others) > MAX_NAMES)}"
+        are = "column is" if len(others) == 1 else "columns are"
+        yield Finding(None, f"{len(others)} {are} not in the schema, and not read: {named}", False)
 
 
-def _of_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
-    table = text_of(table)  # Arrow does not compare cells of several types
+def _check_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
     repeated = table.num_rows - table.group_by(table.column_names).aggregate([]).num_rows
     if repeated:
         yield Finding(None, f"{repeated} rows repeat an earlier one in every column", False)
     if schema.person in table.column_names:
         counts = pc.value_counts(table.column(schema.person)).field("counts").to_numpy()
-        persons, most = len(counts), int(counts.max(initial=0))
-        yield Finding(schema.person, f"{persons} persons, with {most} rows at most", False)
+        persons, max_rows = len(counts), int(counts.max(initial=0))
+        yield Finding(schema.person, f"{persons} persons, with at most {max_rows} rows each", False)
+
+
+def _is_gap(cell: str, rules: CellRules) -> bool:
+    try:
+        return rules.read(cell) is None
+    except UnreadableCell:
+        return False
+
+
+def _value(cell: str, rules: CellRules) -> Any:
+    """Return the value of a cell, None if it is unreadable."""
+    try:
+        return rules.read(cell)
+    except UnreadableCell:
+        return None
+
+
+def _gaps(text: Any, rules: CellRules) -> Any:
+    """Return which texts are gaps."""
+    gaps = [cell for cell in text.unique().to_pylist() if cell is None or _is_gap(cell, rules)]
+    return pc.is_in(text, pa.array(gaps, text.type))
+
+
+def _distinct(column: Any) -> tuple[list[Any], Any]:
+    """Return the distinct cells, and each cell's index among them."""
+    if not len(column):  # pyarrow cannot combine zero chunks of dates
+        return [], np.zeros(0, np.int64)
+    encoded = encode_dictionary(column)
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
 class _Cells:
-    """PRIVATE: a column as text, gaps apart."""
+    """PRIVATE: a column as training reads it, and as text, to explain errors.
 
-    def __init__(self, column: Any, form: FileFormat, gaps: list[str]) -> None:
-        text = as_text(column)
-        text = pc.utf8_trim_whitespace(text) if form.trim else text
-        self._missing = pc.or_(pc.is_in(text, pa.array(gaps, pa.string())), pc.is_null(text))
-        self._text = text.filter(pc.invert(self._missing))
-        self._form = form
+    Parameters
+    ----------
+    values : ChunkedArray, str or None
+        The cells that training reads, its error message, or None for a column without a type.
+    text : ChunkedArray
+        The cells, gaps included.
+    rules : CellRules
+    """
+
+    def __init__(self, values: Any, text: Any, rules: CellRules) -> None:
+        self._problem = values if isinstance(values, str) else None
+        is_read = isinstance(values, pa.ChunkedArray)
+        self._missing = values.is_null() if is_read else _gaps(text, rules)
+        text = text.filter(pc.invert(self._missing))
+        self._text = pc.utf8_trim(text, characters=BLANKS) if rules.strips else text
+        self._rules = rules
+        self._values, self._indices = _distinct(values.drop_null()) if is_read else self._parse_text()
 
     def findings(self, column: AnyColumn | Target | None) -> Iterator[tuple[str, bool]]:
-        """What to tell, and whether it stops a training; a column that tells people apart may have no gap."""
+        """Yield messages, and whether they stop training; a column that identifies persons may have no gap."""
+        stops = False
+        for what, stop in self._findings(column):
+            stops = stops or stop
+            yield what, stop
+        if self._problem is not None and not stops:
+            yield self._problem, True
+
+    def _findings(self, column: AnyColumn | Target | None) -> Iterator[tuple[str, bool]]:
         missing = pc.sum(self._missing).as_py() or 0
         accepts = getattr(column, "missing", "refuse") == "zero"
         if missing:
             instead = "" if accepts else ": fill them in, or set missing: zero"
             yield f"{missing} missing cells{instead}", not accepts
         if isinstance(column, NumberColumn) or (isinstance(column, Target) and column.bounds):
-            yield from self._numbers(column)
+            yield from self._check_numbers(column)
         elif isinstance(column, DateColumn):
-            yield from self._unlike(_DAY, "dates such as 2020-01-31")
+            yield from self._check_kind("dates such as 2020-01-31")
         elif isinstance(column, CategoryColumn | OrdinalColumn | Target):
-            yield from self._listed(column)
+            yield from self._check_list(column)
 
-    def _numbers(self, column: Any) -> Iterator[tuple[str, bool]]:
-        text = pc.utf8_trim_whitespace(self._text)
-        text = pc.replace_substring(text, ",", ".") if self._form.decimal == "," else text
-        yield from self._unlike(_NUMBER, "numbers", text)
-        fits = pc.match_substring_regex(text, _NUMBER)
-        numbers = text.filter(fits).cast(pa.float64()).to_numpy()
+    def _check_numbers(self, column: Any) -> Iterator[tuple[str, bool]]:
+        yield from self._check_kind("numbers")
+        distinct = np.array([np.nan if value is None else value for value in self._values], dtype=np.float64)
+        numbers = distinct[self._indices] if len(self._indices) else np.empty(0)
         for side, beyond in (("below", numbers < column.lower), ("above", numbers > column.upper)):
             if beyond.any():
                 yield f"{int(beyond.sum())} cells {side} the bounds: they are clamped{_CODE_FOR_GAPS}", False
 
-    def _listed(self, column: Any) -> Iterator[tuple[str, bool]]:
+    def _check_list(self, column: Any) -> Iterator[tuple[str, bool]]:
+        yield from self._check_kind("true or false" if self._rules.kind == "truth" else "whole numbers")
         values = column.labels if isinstance(column, Target) else column.values
-        listed = self._among(self._text, values)
-        unknown = int((~listed).sum())
-        if not unknown:
-            return
-        strange = self._text.filter(pa.array(~listed))
-        yield (
-            f"{unknown} cells are not listed{self._why_strange(strange, values, column)}",
-            column.unknown == "refuse",
-        )
+        unknown = self._cells([value is not None and value not in values for value in self._values])
+        if len(unknown):
+            yield (
+                f"{len(unknown)} cells are not listed{self._explain_unknown(unknown, values, column)}",
+                column.unknown == "refuse",
+            )
 
-    def _why_strange(self, strange: Any, values: Any, column: Any) -> str:
-        """How to read them: without blanks, in other letters, as a gap; or what the schema does with them."""
+    def _cells(self, selected: list[bool]) -> Any:
+        """Return the texts of the cells whose distinct value is selected."""
+        mask = np.array(selected, dtype=bool)[self._indices] if len(self._indices) else np.zeros(0, bool)
+        return self._text.filter(pa.array(mask))
+
+    def _explain_unknown(self, unknown: Any, values: Any, column: Any) -> str:
+        """Return advice for cells that are not in the list: blanks, capitals, codes for gaps, or the schema's rule."""
         if column.unknown != "refuse":
-            return f": unknown: {column.unknown} takes them"
-        if self._among(pc.utf8_trim_whitespace(strange), values).any():
+            return f": unknown: {column.unknown} applies to them"
+        if self._among(pc.utf8_trim(unknown, characters=BLANKS), values).any():
             return ": without the blanks around them some are; write file: {trim: true}"
-        codes = self._codes(strange)
+        codes = self._codes(unknown)
         if codes:
             return codes
         lowered = {str(value).casefold() for value in values}
         if isinstance(values[0], str) and any(
-            cell.casefold() in lowered for cell in strange.unique().to_pylist()
+            cell.casefold() in lowered for cell in unknown.unique().to_pylist()
         ):
             instead = SPELLINGS_OF_A_CLASS if isinstance(column, Target) else "correct the list"
-            return f": some differ in capital letters alone; {instead}"
+            return f": some differ only in capital letters; {instead}"
         if isinstance(column, Target):
             return f": {SPELLINGS_OF_A_CLASS}; list them, or set unknown: zero"
         return ": list them, or set unknown: zero or other"
 
     def _among(self, text: Any, values: Any) -> Any:
-        if isinstance(values[0], bool):
-            found = pc.is_in(pc.utf8_lower(text), pa.array(_TRUTHS))
-        elif isinstance(values[0], int):
-            whole = pc.match_substring_regex(text, _NUMBER)
-            numbers = pc.if_else(whole, text, pa.scalar(None, pa.string())).cast(pa.float64())
-            found = pc.is_in(numbers, pa.array(values, pa.float64()))
-        else:
-            found = pc.is_in(text, pa.array(values, pa.string()))
+        listed = [cell for cell in text.unique().to_pylist() if _value(cell, self._rules) in values]
+        matches = pc.is_in(text, pa.array(listed, text.type))
         return (
-            np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool) if len(text) else np.zeros(0, bool)
+            np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool) if len(text) else np.zeros(0, bool)
         )
 
-    def _unlike(self, pattern: str, what: str, text: Any = None) -> Iterator[tuple[str, bool]]:
-        text = self._text if text is None else text
-        strange = text.filter(pc.invert(pc.match_substring_regex(text, pattern)))
-        if not len(strange):
-            return
-        commas = pc.sum(pc.match_substring_regex(strange, _DECIMAL_COMMA)).as_py()
-        hint = ': with decimal commas; write file: {decimal: ","}' if commas and what == "numbers" else ""
-        yield f"{len(strange)} cells are not {what}{hint or self._codes(strange) or _OTHERWISE}", True
+    def _parse_text(self) -> tuple[list[Any], Any]:
+        """Return the values of the distinct texts, None for unreadable ones, and each cell's index among them."""
+        texts, indices = _distinct(self._text)
+        return [_value(cell, self._rules) for cell in texts], indices
 
-    def _codes(self, strange: Any) -> str:
-        """Codes for gaps that people use, where they are among the cells: public words, not cells."""
-        found = Counter(strange.filter(pc.is_in(strange, pa.array(_CODES))).to_pylist())
-        if not found:
+    def _check_kind(self, what: str) -> Iterator[tuple[str, bool]]:
+        unknown = self._cells([value is None for value in self._values])
+        if not len(unknown):
+            return
+        commas = pc.sum(pc.match_substring_regex(unknown, _DECIMAL_COMMA)).as_py()
+        hint = ': with decimal commas; write file: {decimal: ","}' if commas and what == "numbers" else ""
+        yield f"{len(unknown)} cells are not {what}{hint or self._codes(unknown) or _ADVICE}", True
+
+    def _codes(self, unknown: Any) -> str:
+        """Return advice if cells are common codes for gaps; the codes quoted come from a public list."""
+        counts = Counter(unknown.filter(pc.is_in(unknown, pa.array(_CODES))).to_pylist())
+        if not counts:
             return ""
-        named = ", ".join(f'"{code}"' for code in _CODES if code in found)
-        return f": {sum(found.values())} are codes for gaps, it seems; write file: {{missing: [{named}]}}"
+        named = ", ".join(f'"{code}"' for code in _CODES if code in counts)
+        return f": {sum(counts.values())} seem to be codes for gaps; write file: {{missing: [{named}]}}"

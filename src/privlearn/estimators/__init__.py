@@ -1,9 +1,15 @@
-"""The scikit-learn face."""
+"""Private estimators with scikit-learn's protocol, their search, forecast, and the learner of sessions.
 
+Three ideas: an estimator holds parameters (`learner.py`, `estimator.py` and one file per estimator); a `Fit` holds the
+steps read, calibrate, charge, solve, release (`fit.py`); what varies between classes and numbers, or between kernels,
+is a value that they are composed of (`target_readers.py`, `kernel_features.py`).
+May import data, features, solvers, mechanisms, release and budget. Start reading at `PrivateEstimator.fit`.
+"""
+
+from privlearn.estimators.classifiers import PrivateLogisticRegression
 from privlearn.estimators.cluster.rows import Cluster
 from privlearn.estimators.kernel_learner import KernelLearner
-from privlearn.estimators.linear import PrivateLogisticRegression
-from privlearn.estimators.regression import PrivateRegressor
+from privlearn.estimators.regressor import PrivateRegressor
 from privlearn.estimators.svc import PrivateSVC
 
 ESTIMATORS = (PrivateLogisticRegression, PrivateSVC)

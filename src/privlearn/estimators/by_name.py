@@ -1,4 +1,4 @@
-"""Estimators by the names that people write in commands and files."""
+"""Estimators by the names that commands and files use."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, did_you_mean
-from privlearn.estimators.base import PrivateLinearModel
-from privlearn.estimators.linear import PrivateLogisticRegression
-from privlearn.estimators.regression import PrivateRegressor
+from privlearn.estimators.classifiers import PrivateLogisticRegression
+from privlearn.estimators.estimator import PrivateEstimator
+from privlearn.estimators.regressor import PrivateRegressor
 from privlearn.estimators.svc import PrivateSVC
 
-MODELS: dict[str, Callable[..., PrivateLinearModel]] = {
+MODELS: dict[str, Callable[..., PrivateEstimator]] = {
     "logistic": PrivateLogisticRegression,
     "svm": PrivateSVC,
     "regression": PrivateRegressor,
@@ -20,18 +20,18 @@ MODELS: dict[str, Callable[..., PrivateLinearModel]] = {
 
 
 def model_for(schema: Schema | None) -> str:
-    """What the target asks for: a regression if it is a number, else classes."""
+    """Return the model for a schema's target: a regression for a number, else logistic regression."""
     is_number = schema is not None and schema.target is not None and schema.target.bounds is not None
     return "regression" if is_number else "logistic"
 
 
-def make_estimator(model: str, settings: dict[str, Any], *, probability: bool = False) -> PrivateLinearModel:
-    """The estimator of that name; ``probability`` is for the one whose probabilities have to be bought."""
+def make_estimator(model: str, settings: dict[str, Any], *, probability: bool = False) -> PrivateEstimator:
+    """Return the estimator of that name; only the SVM takes ``probability``."""
     if model not in MODELS:
-        meant = did_you_mean(model, MODELS)
-        raise InvalidParameter(f"the model must be {' or '.join(MODELS)}, not {model}{meant}")
+        hint = did_you_mean(model, MODELS)
+        raise InvalidParameter(f"the model must be {' or '.join(MODELS)}, not {model}{hint}")
     if probability and MODELS[model] is not PrivateSVC:
         raise InvalidParameter(
-            "probability goes with the model svm: logistic has probabilities, and a regression none"
+            "probability goes with the model svm: logistic always has probabilities, regression never"
         )
     return MODELS[model](**settings, **({"probability": True} if probability else {}))

@@ -1,8 +1,8 @@
-"""Who calls `fit`: inside most of scikit-learn's tools a promise about the rows would not hold.
+"""`check_callers`: refuse to be fitted inside tools of scikit-learn that would break the guarantee.
 
-scikit-learn tells an estimator nothing about who fits it, so the calls under way are looked at: best effort, against
-mistakes and not against malice. Not seen are tools of other packages that do not build on scikit-learn's, steps that
-were applied before `fit` was called, and what is done with the result afterwards (docs/how-to/scikit-learn.md).
+scikit-learn does not pass an estimator its caller, so the stack is inspected: best effort, against mistakes and not
+against malice. Undetected are tools of packages that do not build on scikit-learn, steps applied before `fit`, and
+what is done with the result afterwards (docs/how-to/scikit-learn.md).
 """
 
 from __future__ import annotations
@@ -20,16 +20,29 @@ from privlearn.errors import InvalidParameter
 
 _VALIDATION = "sklearn.model_selection._validation"
 _HARMLESS = ("sklearn.base", "sklearn.utils", "sklearn.pipeline", _VALIDATION)
-"""A pipeline's steps are judged one by one, and cross-validation shows scores, as `score` does; the others only pass
-calls on."""
+"""A pipeline's steps are judged one by one, and cross-validation without a ledger shows scores, as `score` does; the
+others only pass calls on."""
 
 
-def check_callers() -> None:
-    """Refuse to be fitted by a tool of scikit-learn that reads the rows besides, or fits more than it states."""
+def check_callers(*, charging: bool = False, seedable: bool = True) -> None:
+    """Raise if `fit` is called by a tool of scikit-learn that also reads the rows, or fits several models.
+
+    Every public class with a `fit` calls this before it reads a row (tests/estimators/test_callers_contract.py).
+
+    Parameters
+    ----------
+    charging : bool, default=False
+        Whether the fit is charged to a ledger. Then cross-validation is refused, too: it turns a `BudgetExceeded` into
+        a score of NaN, and shows exact scores that no ledger counts.
+    seedable : bool, default=True
+        Whether the estimator takes a ``random_state`` for experiments.
+    """
+    instead = " For an experiment on public rows give it a random_state" if seedable else ""
+    validating = False
     for frame in _frames(sys._getframe(1)):
         caller = frame.f_locals.get("self")
         if isinstance(caller, Pipeline):
-            _check_steps(caller)
+            _check_steps(caller, instead)
         module = str(frame.f_globals.get("__name__", ""))
         # A worker process of a search does not see the search itself, but the parameters that it tries.
         searching = module == _VALIDATION and frame.f_locals.get("parameters") is not None
@@ -37,28 +50,35 @@ def check_callers() -> None:
             raise InvalidParameter(
                 f"fit is called by {module}, which reads the rows itself or fits several models, and no certificate "
                 "would count that: fit the estimator alone. PrivateGridSearch takes the place of GridSearchCV, and "
-                "classes=[...] that of OneVsRestClassifier. For an experiment on public rows give it a random_state"
+                f"classes=[...] that of OneVsRestClassifier.{instead}"
             )
+        validating |= module == _VALIDATION
+    if charging and validating:
+        raise InvalidParameter(
+            "cross-validation does not work with a ledger: it shows exact scores that no ledger counts, and it turns "
+            "an exceeded budget into a score of NaN. Split the rows once with privlearn.split, fit on one part and "
+            "use privlearn.evaluate on the other. Nothing was charged"
+        )
 
 
-def _check_steps(pipeline: Pipeline) -> None:
+def _check_steps(pipeline: Pipeline, instead: str) -> None:
     for name, step in pipeline.steps[:-1]:
         if _reads_rows(step):
             raise InvalidParameter(
                 f"the pipeline's step {name!r} is fitted on the rows before this estimator: one record changes "
-                "everybody's features, and no promise would hold. Put the columns' bounds into a schema, which scales "
-                "them; or fit the step on public rows and put FrozenEstimator(step) in its place. For an experiment on "
-                "public rows give the estimator a random_state"
+                "the features of all others, and no guarantee would hold. Put the columns' bounds into a schema, "
+                "which scales them; or fit the step on public rows and put FrozenEstimator(step) in its place."
+                f"{instead}"
             )
 
 
 def _reads_rows(step: Any) -> bool:
-    """Whether a step is fitted; `FrozenEstimator` is not, and nor is what scikit-learn's tags call stateless."""
+    """Return whether a step is fitted on rows; frozen steps and those tagged as stateless are not."""
     if step is None or isinstance(step, str | FrozenEstimator):
         return False
     try:
         return bool(get_tags(step).requires_fit)
-    except AttributeError:  # it has no tags
+    except AttributeError:  # the step has no tags
         return True
 
 

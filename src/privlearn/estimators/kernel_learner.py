@@ -1,4 +1,7 @@
-"""A kernel machine on the trusted side: what interactive sessions answer from."""
+"""`KernelLearner`: an exact kernel machine on the trusted side, which interactive sessions answer from.
+
+It adds no noise: everything fitted is private.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +9,37 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privlearn.arrays import Array
-from privlearn.data.encode.bounded_arrays import bounded_array
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.parts import part_of, require_public, without_part
 from privlearn.data.schema.schema import SchemaLike
 from privlearn.data.sources.row_source import in_memory
-from privlearn.erm.losses import Loss, LossFacts, Multinomial, choose_loss
 from privlearn.errors import InvalidParameter, SessionError
-from privlearn.estimators.goal import ClassGoal, Goal, TrainingRows
-from privlearn.estimators.inputs import ClassLearner, NumberLearner, TargetBounds, first_rows_of_persons
-from privlearn.estimators.kernel_fit import exact_functions
-from privlearn.estimators.learner import KernelParameters, check_array_shape
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.session_points import SessionLandmarks, digest_of, read_objects
-from privlearn.estimators.session_task import session_facts, session_task, span_facts, span_task
+from privlearn.estimators.callers import check_callers
+from privlearn.estimators.kernel_machine import KernelMachine
+from privlearn.estimators.learner import Learner
+from privlearn.estimators.reading import first_rows_of_persons
+from privlearn.estimators.session_points import PointReader, SessionLandmarks, read_objects
+from privlearn.estimators.session_task import session_task
+from privlearn.estimators.target_readers import ClassReader, NumberReader, TargetBounds
+from privlearn.estimators.training_rows import ClassTargets, Targets, TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
-from privlearn.mechanisms.task import Task
-from privlearn.release.encoders import Encoder, RawEncoder, describe_encoding
+from privlearn.mechanisms.session.task import refuse_private_count
+from privlearn.relation import Relation, get_relation
+from privlearn.release.encoders import Encoder, RawEncoder
 from privlearn.release.model import probabilities_of
+from privlearn.solvers.losses import Loss, LossProperties, Multinomial, choose_loss
 
-LARGEST = 2**15
-"""Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
-rows of each, since how many they have together is private. On landmarks there is no such limit."""
+MAX_EXACT_ROWS = 2**15
+"""Rows that an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first
+MAX_EXACT_ROWS / N rows of each, since the total number of their rows is private. Landmarks have no such limit."""
 
 
-class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
-    """Classes or a number, any kernel, fitted exactly and without noise: for `InteractivePredictor`, which adds it.
+class KernelLearner(Learner):
+    """Kernel machine for classes or numbers, fitted exactly and without noise; `InteractivePredictor` adds the noise.
 
     Two classes take one function, and so does a number; K classes take K, learnt together by the softmax loss with
     sqrt(2) times the noise, or each one against the rest with sqrt(K) times. Everything fitted is private. The object
@@ -48,8 +49,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, or a function of encoded rows. Without
-        ``schema``, ``norm_bound`` and ``column_bounds``, a function of two lists of objects: texts, graphs, whatever
-        `privlearn.features.objects` can write down.
+        ``schema``, ``norm_bound`` and ``column_bounds``, a function of two lists of objects: texts, graphs, or
+        anything that `privlearn.features.objects` can serialize.
     gamma : float or "auto", default=1.0
         As in scikit-learn. ``"auto"`` takes it for "rbf" from how rows are encoded, as `PrivateSVC` does, and never
         from the rows. A session that was opened with another gamma is reopened with that one.
@@ -58,12 +59,12 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     kernel_bound : float, optional
         Public bound of k(x, x), for functions.
     key : callable, optional
-        For objects of other types: ``key(x)`` is a form that can be written down, by which a session knows x again,
-        and which the kernel reads in its place.
+        For objects of other types: ``key(x)`` is a form that can be serialized, by which a session recognizes x,
+        and which the kernel reads instead of x.
     public_points : table, array, or list of objects, optional
         Landmarks, for more than 32,768 records: functions then lie in the span of these points, and the kernel is
         replaced by its projection on it, which costs accuracy and no privacy. No private record may be among them, nor
-        anything computed from private records; they should look like the points that will be asked.
+        anything computed from private records; they should look like the points of later queries.
     loss : str or Loss, optional
         For two classes ``"huber_hinge"`` (default), ``"smoothed_hinge"``, ``"logistic"`` or ``"hinge"``; for more
         ``"multinomial"`` (default), or one of those for each class against the rest; for a number
@@ -71,14 +72,19 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     regularization : float or "auto", default="auto"
         Lambda of (1/N) sum loss + (Lambda/2) |f|^2, f in the space of the kernel divided by its bound. ``"auto"`` takes
         it from N and ``guarantee``.
+    C : float, optional
+        Instead of ``regularization``, as scikit-learn has it: Lambda = 1 / (N C).
     guarantee : Guarantee, optional
-        What the session will promise, for ``regularization="auto"``.
+        The session's guarantee: for ``regularization="auto"``, and with ``expected_records``.
+    expected_records : int, optional
+        With a ``guarantee`` for ``add_remove``, where the number of records is private: about how many there are
+        (persons, if the schema has a person column), from public knowledge. It needs ``public_points``.
     schema : Schema, path or dict, optional
         Its target has classes, or the bounds of a number.
     norm_bound : float, optional
         Without a schema: public bound of the rows' norms.
     column_bounds : sequence of (lower, upper), optional
-        Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then spread over splines
+        Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then encoded by splines
         like a schema's numbers.
     classes : sequence of labels, optional
     target_bounds : tuple of two floats, or sequence of such tuples, optional
@@ -95,19 +101,17 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         Of the encoded points; linear on landmarks.
     """
 
+    classes: Sequence[Any] | None
+    target_bounds: TargetBounds | None
+    class_weight: Mapping[Any, float] | None
     public_points: Any
     key: Callable[[Any], Any] | None
     guarantee: Guarantee | None
+    expected_records: int | None
     encoder_: Encoder | None
     kernel_: Kernel
     _declared = ("norm_bound", "column_bounds", "classes", "target_bounds")
-    _rows: TrainingRows
-    _features: Array | list[Any]
-    _centres: Array | list[Any]
-    _towards_centres: Callable[[Any], Array]
-    _landmarks: SessionLandmarks | None
-    _task: Task
-    _dual: Array | None
+    _machine: KernelMachine
 
     def __init__(
         self,
@@ -121,7 +125,9 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         public_points: Any = None,
         loss: str | Loss | None = None,
         regularization: str | float = "auto",
+        C: float | None = None,
         guarantee: Guarantee | None = None,
+        expected_records: int | None = None,
         schema: SchemaLike | None = None,
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
@@ -130,7 +136,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
     ) -> None:
-        self._keep(locals())
+        self._store(locals())
 
     def fit(self, X: Any, y: Any = None) -> KernelLearner:
         """Solve, to a certified gap. Nothing leaves.
@@ -141,169 +147,120 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         y : array of shape (n,), optional
             With a schema it may be left out: the schema's target column is taken.
         """
-        self.read(X, y)
-        self.solve()
-        return self
+        return self._hold(self._read_machine(X, y).solve())
 
     def read(self, X: Any, y: Any = None) -> KernelLearner:
         """Take the records and solve nothing, as `fit` would take them.
 
         Enough for `InteractivePredictor`, which solves once the ledger is charged, and for its `reopen`, which brings
-        the function: `restore_function`.
+        the function.
         """
-        if self.chosen_kernel().name == "precomputed":
+        return self._hold(self._read_machine(X, y))
+
+    def freeze(self) -> KernelMachine:
+        """Return the records as they were read, with what was read about them: later changes do not reach it."""
+        check_is_fitted(self, "_machine")
+        return self._machine
+
+    def _hold(self, machine: KernelMachine) -> KernelLearner:
+        """Take records, their part and everything else at once: a failure before leaves the learner as it was."""
+        self._machine, self.encoder_, self.kernel_ = machine, machine.reader.encoder, machine.kernel
+        return self
+
+    def _read_machine(self, X: Any, y: Any) -> KernelMachine:
+        check_callers(seedable=False)
+        if self.select_kernel().name == "precomputed":
             raise InvalidParameter(
                 "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
             )
-        if isinstance(self.guarantee, Guarantee):
-            refuse_private_count(self.guarantee.relation)
-        self.chosen_loss()  # refuse what cannot be before reading what may be long
-        if self.takes_objects:
+        relation = self._relation
+        if self.public_points is None:
+            refuse_private_count(relation)
+        relation.check_expected(self.expected_records)
+        self.select_loss()  # cheap checks first: reading may take long
+        if self._takes_objects:
             X = read_objects(X, self.key)
         elif self.key is not None:
-            raise InvalidParameter("key= is for objects that a kernel of your own reads: leave it out")
-        rows = self._read_all(X, y) if self.public_points is not None else self._read_few(X, y)
-        self.kernel_ = self._kernel_on(rows.encoder) if self._landmarks is None else LinearKernel()
-        self._rows, self._dual = rows, None
-        self._features = (
-            rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
+            raise InvalidParameter("key= is for objects that a kernel function reads: leave it out")
+        rows, landmarks = self._read_features(without_part(X, y), y)
+        rows = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
+        kernel = self._kernel_on(rows.encoder) if landmarks is None else LinearKernel()
+        return KernelMachine(
+            rows=rows,
+            records_schema=self.schema,
+            records_part=part_of(X),
+            relation=relation,
+            task=session_task(self, rows, self.guarantee, kernel),
+            kernel=kernel,
+            reader=self._reader(rows.encoder),
+            landmarks=landmarks,
         )
-        self._centres = self._features if self._landmarks is None else np.eye(self._landmarks.dimension)
-        self._towards_centres = self.kernel_.towards(self._centres)
-        self._task = session_task(self, rows, self.guarantee, self.kernel_)
-        return self
 
-    def _read_few(self, X: Any, y: Any) -> TrainingRows:
-        rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, LARGEST), private=True)
-        _check_count(rows.total)
-        self.encoder_, self._landmarks = rows.encoder, None
-        return rows
+    @property
+    def _relation(self) -> Relation:
+        """Public: return the relation of the guarantee, or the papers' replace_one."""
+        if isinstance(self.guarantee, Guarantee):
+            return self.guarantee.relation
+        return get_relation("replace_one")
 
-    def _read_all(self, X: Any, y: Any) -> TrainingRows:
+    def _read_features(self, X: Any, y: Any) -> tuple[TrainingRows, SessionLandmarks | None]:
+        """Return rows in memory, as the kernel takes them, and the landmarks if there are public points."""
+        if self.public_points is None:
+            rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, MAX_EXACT_ROWS), private=True)
+            _check_count(rows.total)
+            if isinstance(rows.features, list):
+                return rows, None
+            return dataclasses.replace(rows, features=as_matrix(in_memory(rows.features))), None
         rows = self.read_rows(X, y, private=True)
-        self.encoder_ = rows.encoder
-        self._landmarks = landmarks = self.landmarks(rows.encoder)
-        return dataclasses.replace(rows, features=landmarks.of_records(in_memory(rows.features)))
+        landmarks = self.landmarks(rows.encoder)
+        features = landmarks.of_records(in_memory(rows.features))
+        return dataclasses.replace(rows, features=features), landmarks
 
     def landmarks(self, encoder: Encoder | None) -> SessionLandmarks:
-        """Public: features on the public points, of rows that are encoded so."""
-        points = self._base_points(self.public_points, encoder)
-        return SessionLandmarks(self._kernel_on(encoder), points)
+        """Public: return landmark features on the public points, for rows of this encoder."""
+        return SessionLandmarks(
+            self._kernel_on(encoder),
+            self._reader(encoder).read(require_public(self.public_points, "public_points")),
+        )
 
     def _kernel_on(self, encoder: Encoder | None) -> Kernel:
-        return self.chosen_kernel(cast(RawEncoder | None, encoder))
+        return self.select_kernel(cast(RawEncoder | None, encoder))
 
-    def chosen_loss(self) -> LossFacts:
+    def _reader(self, encoder: Encoder | None) -> PointReader:
+        return PointReader(
+            encoder, self.key, from_arrays=self.schema is None, fit_intercept=self.fit_intercept
+        )
+
+    def select_loss(self) -> LossProperties:
         numbers = self._predicts_numbers
-        fits, default = (("residual",), "huber") if numbers else (("margin", "classes"), "huber_hinge")
-        chosen: LossFacts = choose_loss(self.loss, lambda kind: kind.sees in fits, default)
-        return chosen
+        takes, default = (("residual",), "huber") if numbers else (("margin", "classes"), "huber_hinge")
+        loss: LossProperties = choose_loss(self.loss, lambda kind: kind.argument in takes, default)
+        return loss
 
-    def loss_for(self, goal: Goal) -> LossFacts:
-        """Public: softmax for three classes and more, unless a loss was asked for."""
-        several = isinstance(goal, ClassGoal) and len(goal.classes) > 2
-        return Multinomial() if several and self.loss is None else self.chosen_loss()
+    def loss_for(self, targets: Targets) -> LossProperties:
+        """Public: return softmax for three classes and more, unless a loss is requested."""
+        several = isinstance(targets, ClassTargets) and len(targets.classes) > 2
+        return Multinomial() if several and self.loss is None else self.select_loss()
 
     def decision_function(self, X: Any) -> Array:
-        """PRIVATE: the fitted functions without noise, a column each. Their values must not leave the trusted side."""
-        return self.values(self.encode(X))
+        """PRIVATE: return the fitted functions without noise, a column each; they must not leave the trusted side."""
+        machine = self.freeze()
+        return machine.values(machine.encode(X))
 
     def predict_proba(self, X: Any) -> Array:
-        """PRIVATE: probabilities of the classes without noise, of a learner with ``loss="logistic"``."""
-        link = self.loss_for(self._rows.goal).link
+        """PRIVATE: return probabilities of the classes without noise; needs ``loss="logistic"``."""
+        link = self.freeze().task.loss.link
         if link == "none":
             raise InvalidParameter(
                 f"this loss has no probabilities: {type(self).__name__}(loss='logistic') has them"
             )
         return probabilities_of(self.decision_function(X), link)
 
-    def facts(self, neighbours: str) -> KernelTask:
-        """Public: number of records, regularization, loss and the solver's certified distance."""
-        check_is_fitted(self, "kernel_")
-        task = dataclasses.replace(self._task, neighbours=neighbours)
-        if self._landmarks is not None:
-            return span_facts(task, self._landmarks.dimension)
-        return session_facts(task, self.kernel_, self._rows.dimension)
-
-    def describe(self) -> dict[str, Any]:
-        """Public: encoding, kernel, and labels or bounds of what is predicted."""
-        if self.encoder_ is None:
-            encoding: dict[str, Any] = {"objects": "as the kernel reads them"}
-        else:
-            encoding = describe_encoding(self.encoder_) | {"fit_intercept": self.fit_intercept}
-        if self._landmarks is not None:
-            encoding |= self._landmarks.describe()
-        return {"encoding": encoding, "kernel": self.kernel_.to_dict()} | self._rows.goal.describe()
-
     @property
-    def takes_objects(self) -> bool:
-        """Public: whether records and points are objects that only the kernel can read."""
+    def _takes_objects(self) -> bool:
         described = (self.schema, self.norm_bound, self.column_bounds)
-        kernel = self.chosen_kernel()
-        return all(fact is None for fact in described) and not isinstance(kernel, VectorKernel)
-
-    _takes_objects = takes_objects
-
-    @property
-    def keeps_objects(self) -> bool:
-        """Public: whether encoded points are objects; on landmarks they are features."""
-        return isinstance(self._centres, list)
-
-    def encode(self, data: Any) -> Any:
-        """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
-        points = self._base_points(data, self.encoder_)
-        if self._landmarks is not None:
-            return self._landmarks.of_points(points)
-        self.kernel_.check(points)
-        return points
-
-    def _base_points(self, data: Any, encoder: Encoder | None) -> Any:
-        """Before landmarks."""
-        if encoder is None:
-            return read_objects(data, self.key)
-        if self.schema is None:
-            check_array_shape(data)
-        if isinstance(encoder, SchemaEncoder) and self.column_bounds is not None:
-            data = bounded_array(data, encoder.schema)
-        return as_matrix(encoder.encode(data))
-
-    def similarity(self, points: Any, others: Any) -> Array:
-        """Public: the kernel divided by its bound."""
-        return self._scaled(self.kernel_(points, others))
-
-    def _scaled(self, values: Array) -> Array:
-        bound = self.kernel_.bound
-        return values if bound == 1.0 else values / bound
-
-    def predicted(self, scores: Array) -> NDArray[Any]:
-        """Public: the labels or numbers that scores stand for."""
-        return self._rows.goal.predicted(scores)
-
-    def values(self, points: Any) -> Array:
-        """PRIVATE: the functions at encoded points; one row per point, one column per function."""
-        check_is_fitted(self, "kernel_")
-        return np.asarray(self._scaled(self._towards_centres(points)) @ self._function().T)
-
-    def solve(self) -> None:
-        """PRIVATE: find the functions of the records that were read, unless they are known."""
-        if self._dual is None:
-            self._dual = self._minimisers()
-
-    def function_bytes(self) -> bytes:
-        """PRIVATE: the coefficients of the functions."""
-        return self._function().astype("<f8").tobytes()
-
-    def restore_function(self, content: bytes) -> None:
-        """Take the coefficients of an earlier fit on the same rows."""
-        coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
-        shape = (self.facts("replace_one").functions, len(self._centres))
-        if coefficients.size != shape[0] * shape[1]:
-            raise SessionError("these coefficients belong to other rows: fit the learner on the session's")
-        self._dual = coefficients.reshape(shape)
-
-    def training_digest(self) -> str:
-        """PRIVATE: a digest of the encoded rows or the objects, their labels or numbers and weights."""
-        return digest_of(self._features, self._rows.goal.answers, self._rows.weights)
+        kernel = self.select_kernel()
+        return all(parameter is None for parameter in described) and not isinstance(kernel, VectorKernel)
 
     def __getstate__(self) -> NoReturn:
         raise SessionError(
@@ -316,7 +273,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
             return self.target_bounds is not None
         return self.schema.target is not None and self.schema.target.bounds is not None
 
-    def _read(self, X: Any, y: Any, private: bool) -> TrainingRows:
+    def target_reader(self) -> ClassReader | NumberReader:
         if self.classes is not None and self.target_bounds is not None:
             raise InvalidParameter(
                 "classes are for labels, target_bounds for a number: leave one of them out"
@@ -327,29 +284,15 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
                 "target_bounds=(0, 100) for a number. Reading it off the data would publish the data"
             )
         if not self._predicts_numbers:
-            return self._read_classes(X, y, private)
+            return ClassReader(type(self).__name__, self.classes, self.class_weight)
         if self.class_weight is not None:
             raise InvalidParameter("a number has no classes: leave class_weight out")
-        return self._read_numbers(X, y, private)
-
-    def _function(self) -> Array:
-        if self._dual is None:
-            raise SessionError(
-                "this learner has read its records but not been fitted: fit it, or reopen a session"
-            )
-        return self._dual
-
-    def _minimisers(self) -> Array:
-        """The coefficients at the centres, within the public bounds that the session's noise is calibrated by."""
-        if self._landmarks is not None:
-            task = span_task(self._task, self._landmarks.dimension)
-            return MemoryOracle(self._rows, task).minimise(None, task.regularization)
-        return exact_functions(self._rows, self._features, self.kernel_, self.facts("replace_one"))
+        return NumberReader(type(self).__name__, self.target_bounds)
 
 
 def _check_count(rows: int) -> None:
-    if rows > LARGEST:
+    if rows > MAX_EXACT_ROWS:
         raise InvalidParameter(
-            f"an exact kernel machine takes at most {LARGEST} records: pass public_points=..., in whose span the "
-            "functions then lie, or fit on fewer"
+            f"an exact kernel machine takes at most {MAX_EXACT_ROWS} records. Fit on fewer, or pass "
+            "public_points=..., in whose span the functions then lie"
         )

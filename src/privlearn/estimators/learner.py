@@ -1,52 +1,67 @@
-"""What every learner is: parameters that say what is public, rows read by them, and facts that plans are made from."""
+"""`Learner`: the parameters that declare what is public, how rows are read by them, and the task they lead to.
+
+Estimators release what they learn; a `KernelLearner` answers questions about it in a session. Both read rows here.
+What differs between classes and numbers is a value, a `ClassReader` or a `NumberReader`.
+"""
 
 from __future__ import annotations
 
+import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.data.encode.bounded_arrays import bounded_array, schema_of_bounds
-from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.encode.resolution import Resolution
+from privlearn.data.encoding.arrays import ArrayEncoder, bounded_array, schema_of_bounds
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import safely
-from privlearn.erm.losses import LossFacts
-from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, shown
-from privlearn.estimators.goal import Goal, Progress, TrainingRows
-from privlearn.estimators.public_gamma import public_gamma
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, preview
 from privlearn.estimators.scikit_learn import BaseEstimator
+from privlearn.estimators.target_readers import ClassReader, NumberReader
+from privlearn.estimators.training_rows import Targets, TrainingRows
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import kernel_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.ledger.charge import Budget
 from privlearn.mechanisms.task import Task
+from privlearn.release.encoders import RawEncoder
+from privlearn.solvers.losses import LossProperties
+
+_MIN_C, _MAX_C = 1e-100, 1e100
+
+_GAMMA_WITHIN_RANGES = 0.5  # about the best of 0.25 to 32 on five tables, epsilon 0.1, 1 and 10
+_GAMMA_OVER_COLUMNS = 24.0
 
 
 class Learner(BaseEstimator, ABC):
-    """Reads rows by what its parameters declare public, and states the facts that a mechanism is planned from.
+    """Reads rows by what its parameters declare public, and states the task that a mechanism is calibrated for.
 
-    Estimators release what they learn, a `KernelLearner` answers questions about it; both are read, planned and solved
-    alike. scikit-learn reads a constructor's signature, so each class spells its own; parameters that are read here are
+    scikit-learn reads a constructor's signature, so each class spells out its own; parameters that are read here are
     declared here.
     """
 
     schema: Schema | None
     norm_bound: float | None
     column_bounds: Sequence[tuple[float, float]] | None
-    loss: str | LossFacts | None
+    loss: str | LossProperties | None
     regularization: str | float
+    C: float | None
     fit_intercept: bool
+    kernel: str | Kernel | Callable[..., Any]
+    gamma: str | float
+    degree: int
+    coef0: float
+    kernel_bound: float | None
 
     _declared: ClassVar[tuple[str, ...]]
-    """Parameters that describe plain arrays; a schema takes their place."""
+    """Parameters that describe plain arrays; a schema replaces them."""
 
-    def _keep(self, arguments: Mapping[str, Any]) -> None:
+    def _store(self, arguments: Mapping[str, Any]) -> None:
         """Store a constructor's ``locals()`` under their own names: all that scikit-learn lets a constructor do."""
         for name, value in arguments.items():
             if name != "self":
@@ -56,46 +71,59 @@ class Learner(BaseEstimator, ABC):
         return super().set_params(**{name: _read_schema(name, value) for name, value in params.items()})
 
     @abstractmethod
-    def chosen_loss(self) -> LossFacts:
-        """Public: the loss asked for, one of the listed."""
-
-    def loss_for(self, goal: Goal) -> LossFacts:
-        """Public: the same, once it is known what is to be learnt."""
-        return self.chosen_loss()
-
-    def read_rows(self, X: Any, y: Any, private: bool) -> TrainingRows:
-        """Touch the data: rows encoded by what is declared public, each with its weight.
-
-        ``private=False`` allows what is read from the rows where nothing is promised.
-        """
-        self._refuse_declarations()
-        return self.weighted(self._read(X, y, private))
+    def select_loss(self) -> LossProperties:
+        """Public: return the requested loss, or the default one."""
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, private: bool) -> TrainingRows:
-        """The rows of a table or of arrays, with their classes or numbers."""
+    def target_reader(self) -> ClassReader | NumberReader:
+        """Public: return what reads the target: as classes or as numbers, by what is declared about them."""
+
+    def loss_for(self, targets: Targets) -> LossProperties:
+        """Public: return the loss for these targets, whose number of classes is known."""
+        return self.select_loss()
 
     @property
     def _takes_objects(self) -> bool:
-        """Whether rows may be objects that only the user's kernel can read."""
+        """Return whether rows may be objects that only the user's kernel can read."""
         return False
 
-    def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
-        """Public: how finely the columns of so many records are spread; ``None``: as in version 0.1, for kernels."""
+    def resolution(
+        self, schema: Schema, records: int, guarantee: Guarantee | None = None
+    ) -> Resolution | None:
+        """Public: return how finely the columns of this many records are encoded; ``None`` for kernels."""
         return None
 
+    def read_rows(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        """Touch the data: return rows encoded by what is declared public, each with its weight.
+
+        ``private=False``, for epsilon = inf, lets bounds and classes be read from the rows.
+        """
+        self._refuse_declarations()
+        reader = self.target_reader()
+        if self.schema is not None:
+            rows = reader.read_table(self.schema, X, y, self.fit_intercept, self.resolution)
+        else:
+            self._check_arrays(X, y, private)
+            targets = reader.read_array(X, y, private)
+            rows = self._encode_arrays(X, targets, len(targets.answers))
+        return self.apply_weights(rows)
+
+    def apply_weights(self, rows: TrainingRows) -> TrainingRows:
+        """Return the rows with the class weights of this learner's parameters."""
+        return self.target_reader().apply_weights(rows, self.schema)
+
     def _refuse_declarations(self) -> None:
-        """What a schema says need not be declared again."""
+        """Refuse parameters that repeat what the schema declares."""
         if self.schema is not None and any(getattr(self, name) is not None for name in self._declared):
             *others, last = self._declared
             raise InvalidParameter(
-                f"the schema says it all: leave out {', '.join(others)} and {last}, or leave out schema"
+                f"the schema declares columns and target. Leave out {', '.join(others)} and {last}, or leave out schema"
             )
 
-    def _encode_arrays(self, X: Any, goal: Goal, rows: int) -> TrainingRows:
-        """Plain arrays under the declared bound; or objects, which the kernel's own bound is about."""
+    def _encode_arrays(self, X: Any, targets: Targets, rows: int) -> TrainingRows:
+        """Return plain arrays encoded under the declared bound; objects stay as they are, bounded by the kernel."""
         if self._takes_objects:
-            return TrainingRows(X, None, goal, rows)
+            return TrainingRows(X, None, targets, rows)
         columns = check_array_shape(X, may_be_empty=True)
         encoder: SchemaEncoder | ArrayEncoder
         if self.column_bounds is not None:
@@ -105,14 +133,14 @@ class Learner(BaseEstimator, ABC):
                 schema, fit_intercept=self.fit_intercept, resolution=self.resolution(schema, rows)
             )
         else:
-            norm_bound = _largest_norm(X) if self.norm_bound is None else self.norm_bound
+            norm_bound = _max_norm(X) if self.norm_bound is None else self.norm_bound
             encoder = ArrayEncoder(norm_bound, columns, fit_intercept=self.fit_intercept)
         features = encoder.encode(X, may_be_empty=True)
         validate_data(self, X, reset=True, skip_check_array=True)
-        return TrainingRows(features, encoder, goal, features.shape[0])
+        return TrainingRows(features, encoder, targets, features.shape[0])
 
     def _check_arrays(self, X: Any, y: Any, private: bool) -> None:
-        """What must hold before any cell is looked at."""
+        """Refuse missing or contradictory declarations before any cell is read."""
         if y is None:
             raise InvalidParameter(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if self._takes_objects:
@@ -120,7 +148,7 @@ class Learner(BaseEstimator, ABC):
         check_array_shape(X, may_be_empty=True)
         if self.column_bounds is not None and self.norm_bound is not None:
             raise InvalidParameter(
-                "column_bounds say how long a row may be: leave out norm_bound, or leave out column_bounds"
+                "column_bounds already bound the norm of a row. Leave out norm_bound, or leave out column_bounds"
             )
         if private and self.norm_bound is None and self.column_bounds is None:
             raise InvalidParameter(
@@ -130,14 +158,28 @@ class Learner(BaseEstimator, ABC):
                 "it off the data would publish the data"
             )
 
-    def weighted(self, rows: TrainingRows) -> TrainingRows:
-        """The rows, each counting what this learner's parameters say."""
-        return rows
+    def regularization_for(self, total: int) -> str | float:
+        """Return Lambda as stated, ``"auto"``, or 1 / (N C) for scikit-learn's C; refuse both at once."""
+        if self.C is None:
+            return self.regularization
+        if not isinstance(self.regularization, str) or self.regularization != "auto":
+            raise InvalidParameter(
+                "C and regularization say the same thing, regularization = 1 / (n C). Leave one of them out"
+            )
+        is_number = isinstance(self.C, numbers.Real) and not isinstance(self.C, bool)
+        if not is_number or not 0 < float(self.C) < math.inf:
+            raise InvalidParameter(f"C must be a finite number above 0, not {preview(self.C)}")
+        if not _MIN_C <= float(self.C) <= _MAX_C:
+            raise InvalidParameter(
+                f"C must be a number from {_MIN_C:g} to {_MAX_C:g}, not {preview(self.C)}. Leave it out, and "
+                "regularization='auto' is chosen for you"
+            )
+        return 1.0 / (total * float(self.C))
 
     def task_of(self, rows: TrainingRows, features: int, tolerance: float, neighbours: str) -> Task:
-        """Public facts; the regularization is still a placeholder."""
-        loss = self.loss_for(rows.goal)
-        problems, dimension = rows.goal.shape(features, loss)
+        """Public: return the properties that a mechanism is calibrated by; the regularization is a placeholder."""
+        loss = self.loss_for(rows.targets)
+        problems, dimension = rows.targets.shape(features, loss)
         return Task(
             loss=loss,
             total=rows.total,
@@ -146,86 +188,49 @@ class Learner(BaseEstimator, ABC):
             regularization=1.0,
             tolerance=tolerance,
             neighbours=neighbours,
-            weight_bound=rows.goal.weight_bound,
+            weight_bound=rows.targets.weight_bound,
             rows_per_person=rows.rows_per_person,
             averaged=rows.person_weights is not None,
-            classes=dimension // features if loss.sees == "classes" else 0,
+            classes=dimension // features if loss.argument == "classes" else 0,
+            prior_norm=rows.prior_norm,
+            largest_ridge=rows.largest_ridge,
         )
 
-
-def _read_schema(name: str, value: Any) -> Any:
-    """A schema may be given as the path of its file or as a dict.
-
-    What cannot be read is kept as it is, and `fit` refuses it: scikit-learn lets no constructor do so.
-    """
-    if name != "schema" or value is None:
-        return value
-    try:
-        return as_schema(value)
-    except SchemaError:
-        return value
-
-
-class ReleasingLearner(Learner):
-    """A learner of which a private result leaves; `PrivateLinearClassifier` explains the parameters."""
-
-    epsilon: float | None
-    delta: float
-    neighbours: str
-    expected_records: int | None
-    mechanism: str
-    noise: str
-    calibration: str
-    centre: str | bool = False
-    probability: bool = False
-    tolerance: str | float
-    ledger: Budget | None
-    accept_weak_privacy: bool
-    progress: Progress | None
-    random_state: int | np.random.Generator | None
-
-    def chosen_mechanism(self) -> tuple[str, str]:
-        """Public: the mechanism and the noise asked for, either of them perhaps ``"auto"``."""
-        return self.mechanism, self.noise
-
-    def promise(self) -> Guarantee:
-        """Public: what is asked for; refused while epsilon is not stated."""
-        return Guarantee(cast(float, self.epsilon), self.delta, self.neighbours)
-
-
-class KernelParameters:
-    """The parameters that name a kernel, as `kernel_from_name` takes them."""
-
-    kernel: str | Kernel | Callable[..., Any]
-    gamma: str | float
-    degree: int
-    coef0: float
-    kernel_bound: float | None
-
-    def chosen_kernel(self, rows: SchemaEncoder | ArrayEncoder | None = None) -> Kernel:
-        """Public: the kernel asked for, on rows that are encoded so."""
+    def select_kernel(self, encoder: RawEncoder | None = None) -> Kernel:
+        """Public: return the requested kernel, over rows of this encoder."""
         return kernel_from_name(
             self.kernel,
-            gamma=self.chosen_gamma(rows),
+            gamma=self._select_gamma(encoder),
             degree=self.degree,
             coef0=self.coef0,
             bound=self.kernel_bound,
         )
 
-    def chosen_gamma(self, rows: SchemaEncoder | ArrayEncoder | None) -> float:
-        """Public: a number; what is none is refused by the kernel."""
+    def _select_gamma(self, encoder: RawEncoder | None) -> float:
+        """Public: return gamma as stated, or what ``"auto"`` stands for; the kernel refuses other values."""
         if not isinstance(self.gamma, str):
             return self.gamma
         if self.gamma != "auto":
             raise InvalidParameter(
-                f"gamma must be 'auto', which reads public bounds, or a number, not {shown(self.gamma)}: reading it "
+                f"gamma must be 'auto', which reads public bounds, or a number, not {preview(self.gamma)}: reading it "
                 "off the data would publish the data"
             )
-        return public_gamma(rows) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
+        return public_gamma(encoder) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
+
+
+def public_gamma(encoder: RawEncoder | None) -> float:
+    """Public: return gamma of the RBF kernel from how rows are encoded, never from rows (docs/theory/fourier.md).
+
+    Rows under a schema or column_bounds have norm 1 and differ in most of their columns. Rows under a norm_bound lie
+    well within it if they have few columns, and fill it if they have many: 1 + 24 / columns. Objects: 1.
+    """
+    if isinstance(encoder, ArrayEncoder):
+        return 1.0 + _GAMMA_OVER_COLUMNS / encoder.n_features
+    return 1.0 if encoder is None else _GAMMA_WITHIN_RANGES
 
 
 def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
-    """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
+    """Return the number of columns of a matrix; refuse others with the messages that scikit-learn's users know."""
     matrix: Any = X if sparse.issparse(X) else np.asarray(X)
     shape = matrix.shape
     if len(shape) < 2 and matrix.dtype.kind in "OSU":
@@ -238,7 +243,7 @@ def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
-    if matrix.dtype.kind == "c":  # their imaginary part would be dropped without a word
+    if matrix.dtype.kind == "c":  # numpy would drop the imaginary part silently
         raise DataError("Complex data not supported: give real numbers.")
     if shape[1] == 0:
         raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
@@ -247,8 +252,21 @@ def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
     return int(shape[1])
 
 
-def _largest_norm(X: Any) -> float:
-    """For epsilon = inf only, where nothing is promised: the bound that clips no row."""
+def _read_schema(name: str, value: Any) -> Any:
+    """Return a schema given as a path or a dict as `Schema`; other parameters unchanged.
+
+    A schema that cannot be read is stored as it is, and `fit` refuses it: scikit-learn lets no constructor raise.
+    """
+    if name != "schema" or value is None:
+        return value
+    try:
+        return as_schema(value)
+    except SchemaError:
+        return value
+
+
+def _max_norm(X: Any) -> float:
+    """Return the bound that clips no row; for epsilon = inf only, where nothing is guaranteed."""
     rows = safely(
         lambda: sparse.csr_array(X, dtype=float),
         "X cannot be read as numbers: give a 2-D array of numbers, or a schema for a table",

@@ -1,4 +1,7 @@
-"""The data oracle over rows in memory: solves to the certified tolerance, sums gradients and second moments."""
+"""`MemoryOracle`: answers a mechanism's queries over rows in memory, exactly; the mechanism adds the noise.
+
+Sums that are released with noise are sums of whole multiples of a unit: they do not depend on the order of rows.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encode.arrays import blocks
-from privlearn.data.encode.centred import distances
+from privlearn.data.encoding.arrays import blocks
+from privlearn.data.encoding.centred import distances
 from privlearn.data.sources.row_source import row_blocks
-from privlearn.erm.losses import Loss
-from privlearn.erm.multinomial import minimise_multinomial, multinomial_gradient
-from privlearn.erm.problem import Problem, Rows
-from privlearn.erm.solve import minimise
-from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
+from privlearn.estimators.training_rows import ClassTargets, Progress, TrainingRows
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.statistics.centring import UNIT, Centre, Centres
+from privlearn.mechanisms.statistics.counts import count
 from privlearn.mechanisms.statistics.score_counts import CountsScores
 from privlearn.mechanisms.task import Task
 from privlearn.release.encoders import RawEncoder
 from privlearn.release.model import row_scores
+from privlearn.solvers.losses import Loss
+from privlearn.solvers.multinomial import minimise_multinomial, multinomial_gradient
+from privlearn.solvers.problem import Problem, Rows
+from privlearn.solvers.solve import minimise
 
 
 class MemoryOracle(DataOracle, Centres, CountsScores):
-    """Rows in this process, under a task.
+    """Query rows in this process, under a task.
 
     Parameters
     ----------
@@ -52,9 +56,9 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         return self._rows.points
 
     def minimise(self, linear: Array | None, regularization: float) -> Array:
-        if self._task.loss.sees == "classes":
+        if self._task.loss.argument == "classes":
             return self._minimise_together(linear, regularization)
-        signs = self._rows.goal.signs
+        signs = self._rows.targets.signs
         return np.array(
             [
                 self._minimiser(signs, number, None if linear is None else linear[number], regularization)
@@ -63,26 +67,26 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         )
 
     def gradients(self, coefficients: Array) -> Array:
-        goal = self._rows.goal
-        if self._task.loss.sees == "classes":
+        targets = self._rows.targets
+        if self._task.loss.argument == "classes":
             margins = self._margins(coefficients.reshape(self._task.classes, -1))
-            labels = cast(ClassGoal, goal).labels
+            labels = cast(ClassTargets, targets).labels
             return multinomial_gradient(self._blocks, labels, self._weights, margins).reshape(1, -1)
-        problems = zip(goal.signs, goal.offsets, self._margins(coefficients).T, strict=True)
+        problems = zip(targets.signs, targets.offsets, self._margins(coefficients).T, strict=True)
         return np.array([self._gradient(*problem) for problem in problems])
 
     def second_moments(self) -> Array:
         return self._blocks.gram(self._weights)
 
     def mistakes(self, coefficients: Array) -> float:
-        """Rows whose class is predicted wrongly; for a regression, absolute errors as parts of the target's range.
+        """Return the number of wrong predictions; for numbers, absolute errors as parts of the target's range.
 
         A record counts at most 1; where a person's rows are averaged, all of them together do. Each row's part is
         cut to a multiple of 2^-20, so that the sum is exact in any order: sums of whole numbers, below 2^53 for all
         tables of fewer than 2^33 rows.
         """
         scores = [row_scores(block, coefficients) for _, block in row_blocks(self._rows.features)]
-        parts = self._rows.goal.errors(np.concatenate(scores))
+        parts = self._rows.targets.errors(np.concatenate(scores))
         if self._rows.person_weights is not None:
             parts = parts * self._rows.person_weights
         return float(np.floor(parts * UNIT).astype(np.int64).sum()) / UNIT
@@ -90,34 +94,29 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
     def sum_of_rows(self) -> Array:
         total = np.zeros(self._without_constant, dtype=np.int64)
         for features, weights in self._dense_parts():
-            total += np.rint(features * (UNIT * weights[:, np.newaxis])).astype(np.int64).sum(axis=0)
+            # Cut towards 0: the rounding of many rows of one person must not add up.
+            total += np.trunc(features * (UNIT * weights[:, np.newaxis])).astype(np.int64).sum(axis=0)
         return np.asarray(total / UNIT)
 
-    def rows_within(self, centre: Centre) -> int:
-        weights = self._rows.person_weights
+    def rows_within(self, centre: Centre) -> float:
         inside = self._distances_from(centre.mean) <= centre.radius
-        return round(float(inside.sum() if weights is None else weights[inside].sum()))
+        return float(count(np.where(inside, 0, -1), 1, self._rows.person_weights)[0])
 
     def _distances_from(self, mean: Array) -> Array:
-        """PRIVATE: of all rows; kept, since one mean is asked about with several radii."""
+        """PRIVATE: return all rows' distances from a mean, cached: one mean is queried with several radii."""
         if self._distances is None or self._distances[0] is not mean:
-            found = [distances(features, mean) for features, _ in self._dense_parts()]
-            self._distances = mean, np.concatenate([np.zeros(0), *found])
+            parts = [distances(features, mean) for features, _ in self._dense_parts()]
+            self._distances = mean, np.concatenate([np.zeros(0), *parts])
         return self._distances[1]
 
-    def score_counts(self, coefficients: Array, edges: Array) -> NDArray[np.int64]:
-        goal = cast(ClassGoal, self._rows.goal)
-        weights = self._rows.person_weights
-        counts = np.zeros((2, len(edges) + 1))
-        for rows, block in row_blocks(self._rows.features):
-            bins = np.searchsorted(edges, row_scores(block, coefficients)[:, 0])
-            counted = (
-                np.ones(len(bins)) if weights is None else weights[rows]
-            )  # rows stand for others in rehearsals
-            if goal.ignored is not None:
-                counted = counted * ~goal.ignored[rows]
-            np.add.at(counts, (goal.labels[rows], bins), counted)
-        return np.rint(counts).astype(np.int64)
+    def score_counts(self, coefficients: Array, edges: Array) -> Array:
+        targets = cast(ClassTargets, self._rows.targets)
+        scores = [row_scores(block, coefficients)[:, 0] for _, block in row_blocks(self._rows.features)]
+        width = len(edges) + 1
+        cells = targets.labels * width + np.searchsorted(edges, np.concatenate([np.zeros(0), *scores]))
+        if targets.ignored is not None:
+            cells = np.where(targets.ignored, -1, cells)
+        return count(cells, 2 * width, self._rows.person_weights).reshape(2, width)
 
     @property
     def _without_constant(self) -> int:
@@ -125,13 +124,12 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         return encoder.dimension - encoder.fit_intercept
 
     def _dense_parts(self) -> Iterator[tuple[Array, Array]]:
-        """Rows without the constant feature, and how many rows each stands for: 1 but in rehearsals."""
+        """Yield rows without the constant feature, and how many rows each stands for: 1 except in rehearsals."""
         weights = self._rows.person_weights
         for rows, block in row_blocks(self._rows.features):
             for part in blocks(len(block)):
                 features = block[part, : self._without_constant]
-                counted = np.ones(len(features)) if weights is None else weights[rows][part]
-                yield features, counted
+                yield features, np.ones(len(features)) if weights is None else weights[rows][part]
 
     @cached_property
     def _blocks(self) -> Rows:
@@ -147,7 +145,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         return cast(Loss, self._task.loss)
 
     def _margins(self, coefficients: Array) -> Array:
-        """Of each row by itself: at coefficients that a coordinator chose, a last bit may decide a slope."""
+        """Return each row's margins, computed alone: coefficients may be chosen so that the last bit decides."""
         margins = np.empty((self._blocks.count, len(coefficients)))
         for rows, block in self._blocks:
             margins[rows] = row_scores(block, coefficients)
@@ -155,8 +153,8 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
 
     def _gradient(self, signs: NDArray[np.int8], offsets: Array | None, scores: Array) -> Array:
         margins = signs * scores
-        slopes = self._loss.derivative(margins if offsets is None else margins - offsets)
-        return self._blocks.transposed_times(signs * self._weights * slopes)
+        slopes = self._loss.first_derivative(margins if offsets is None else margins - offsets)
+        return self._blocks.transpose_times(signs * self._weights * slopes)
 
     def _minimiser(
         self, signs: list[NDArray[np.int8]], number: int, linear: Array | None, regularization: float
@@ -170,25 +168,37 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
             rows.total,
             rows.weights,
             linear,
-            offsets=rows.goal.offsets[number],
+            offsets=self._offsets(signs, number),
         )
         task = self._within_reach(regularization, linear)
-        progress = self._counted(number, len(signs))
+        progress = self._progress_of(number, len(signs))
         return minimise(problem, tolerance=task.tolerance, gap=task.gap, progress=progress).coefficients
 
+    def _offsets(self, signs: list[NDArray[np.int8]], number: int) -> Array | None:
+        """Return what the loss subtracts from a problem's margins: targets, less the scores of a public model.
+
+        With w = w0 + u, loss(sign <w, x> - target) is loss(sign <u, x> - (target - sign <w0, x>)): each row's score
+        is computed by itself, so it is a public function of that row, rounding included.
+        """
+        own, prior = self._rows.targets.offsets[number], self._rows.prior
+        if prior is None:
+            return own
+        scores = signs[number] * self._margins(prior[number : number + 1])[:, 0]
+        return -scores if own is None else own - scores
+
     def _minimise_together(self, linear: Array | None, regularization: float) -> Array:
-        rows, goal = self._rows, cast(ClassGoal, self._rows.goal)
-        classes = len(goal.classes)
+        rows, targets = self._rows, cast(ClassTargets, self._rows.targets)
+        classes = len(targets.classes)
         return minimise_multinomial(
             rows.features,
-            goal.labels,
+            targets.labels,
             classes,
             regularization=regularization,
             total=rows.total,
             row_weights=rows.weights,
             linear=None if linear is None else linear.reshape(classes, -1),
             tolerance=self._within_reach(regularization, linear).tolerance,
-            progress=self._counted(0, 1),
+            progress=self._progress_of(0, 1),
         ).coefficients
 
     def _within_reach(self, regularization: float, linear: Array | None) -> Task:
@@ -196,11 +206,11 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         return self._task.within_reach(regularization, longest, self._mass() / self.total)
 
     def _mass(self) -> float:
-        """The rows' weights."""
+        """Return the sum of the rows' weights."""
         weights = self._rows.weights
         return float(self._rows.features.shape[0] if weights is None else weights.sum())
 
-    def _counted(self, problem: int, problems: int) -> Callable[[int, float], None] | None:
+    def _progress_of(self, problem: int, problems: int) -> Callable[[int, float], None] | None:
         progress = self._progress
         if progress is None:
             return None

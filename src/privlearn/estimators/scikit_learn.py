@@ -1,7 +1,7 @@
 """scikit-learn's base classes with the types that it does not state, so that a misspelt attribute is a type error.
 
-mypy takes a class whose base it cannot see to have every attribute. So it is shown what is used of these bases, and
-Python gets scikit-learn's own.
+mypy assumes that a class with an untyped base has every attribute. So type checking sees the stubs below, and Python
+imports scikit-learn's own classes.
 """
 
 from __future__ import annotations

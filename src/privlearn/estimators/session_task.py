@@ -1,77 +1,83 @@
-"""What a session's learner predicts, and the public facts of its kernel machine."""
+"""The public task of a session's learner: its regularization, and the distance that its solver certifies."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 
-from privlearn.erm.kernel.dual import certified_kernel_distance, default_gap
-from privlearn.erm.kernel.gap import least_kernel_gap
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.goal import TrainingRows
+from privlearn.estimators.calibration import check_regularization, session_regularization
 from privlearn.estimators.learner import Learner
-from privlearn.estimators.plan import check_regularization, session_regularization
+from privlearn.estimators.training_rows import TrainingRows
 from privlearn.features.kernel import Kernel
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.task import LARGEST_SUM, KernelTask, kernel_rounding
+from privlearn.mechanisms.session.task import MAX_SUM_TERMS, KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
+from privlearn.solvers.kernel.dual import certified_kernel_distance, default_gap
+from privlearn.solvers.kernel.gap import min_kernel_gap
 
 
 def session_task(learner: Learner, rows: TrainingRows, guarantee: Guarantee | None, kernel: Kernel) -> Task:
-    """What the session's mechanism is calibrated by; ``regularization="auto"`` depends on the guarantee.
+    """Return what the session's mechanism is calibrated by; ``regularization="auto"`` depends on the guarantee.
 
-    Where rounding errors would keep the solver from proving its result on some tables it is doubled until they do not.
+    It is doubled until rounding errors cannot keep the solver from proving its result on any table.
     """
     neighbours = guarantee.neighbours if isinstance(guarantee, Guarantee) else "replace_one"
     task = learner.task_of(rows, features=1, tolerance=1.0, neighbours=neighbours)
-    if isinstance(learner.regularization, str) and learner.regularization == "auto":
+    requested = learner.regularization_for(task.total)
+    if isinstance(requested, str) and requested == "auto":
         task = dataclasses.replace(task, regularization=session_regularization(task, guarantee))
-        while math.isinf(_least_gap(task, kernel, rows.dimension)):
+        while math.isinf(_min_gap(task, kernel, rows.dimension)):
             task = dataclasses.replace(task, regularization=2.0 * task.regularization)
         return task
-    return dataclasses.replace(task, regularization=check_regularization(learner.regularization))
+    return dataclasses.replace(task, regularization=check_regularization(requested))
 
 
-def session_facts(task: Task, kernel: Kernel, dimension: int) -> KernelTask:
-    """The same with the solver's distance, which `session_gap` gives."""
+def exact_kernel_task(task: Task, kernel: Kernel, dimension: int) -> KernelTask:
+    """Return the task of an exact kernel machine, with the distance that `session_gap` certifies."""
+    refuse_private_count(task.relation)
     gap = session_gap(task, kernel, dimension)
     return KernelTask(task, certified_kernel_distance(task.regularization, gap))
 
 
-def span_facts(task: Task, dimension: int) -> KernelTask:
-    """The same where the functions are linear in so many features."""
-    return KernelTask(task, span_task(task, dimension).solver_distance)
+def landmark_kernel_task(task: Task, dimension: int) -> KernelTask:
+    """Return the task of functions that are linear in ``dimension`` landmark features."""
+    return KernelTask(task, landmark_task(task, dimension).solver_distance)
 
 
-def span_task(task: Task, dimension: int) -> Task:
-    """What the linear solver has to certify; one tolerance, whatever neighbours the session will promise for."""
+def landmark_task(task: Task, dimension: int) -> Task:
+    """Return what the linear solver has to certify: one tolerance for all relations with a public number of records.
+
+    Where that number is private the solver certifies tables of up to `Relation.max_table_ratio` times the expected one.
+    """
     coefficients = dimension * max(task.classes, 1)
-    asked = dataclasses.replace(task, dimension=coefficients, tolerance=0.0, neighbours="replace_one")
-    return asked.certifiable()
+    neighbours = "replace_one" if task.relation.count_is_public else task.neighbours
+    task = dataclasses.replace(task, dimension=coefficients, tolerance=0.0, neighbours=neighbours)
+    return task.certifiable()
 
 
 def session_gap(task: Task, kernel: Kernel, dimension: int) -> float:
-    """What the solver has to certify on points of so many features, whatever the records are.
+    """Return the gap that the solver has to certify on points of ``dimension`` features, for any records.
 
     Raises
     ------
     InvalidParameter
-        If rounding errors would keep it from that on some tables.
+        If rounding errors could keep it from that on some tables.
     """
-    least = _least_gap(task, kernel, dimension)
-    if math.isinf(least):
+    min_gap = _min_gap(task, kernel, dimension)
+    if math.isinf(min_gap):
         raise InvalidParameter(
             f"regularization = {task.regularization:g} is too small for this kernel: rounding errors would keep the "
-            "solver from proving its result on some tables. Take regularization='auto', or a larger number"
+            "solver from proving its result on some tables. Take regularization='auto', a larger number, or a smaller C"
         )
-    return max(default_gap(task.regularization), least)
+    return max(default_gap(task.regularization), min_gap)
 
 
-def _least_gap(task: Task, kernel: Kernel, dimension: int) -> float:
-    return least_kernel_gap(
+def _min_gap(task: Task, kernel: Kernel, dimension: int) -> float:
+    return min_kernel_gap(
         task.loss,
         task.regularization,
-        rows=LARGEST_SUM if task.averaged else task.total,
+        rows=MAX_SUM_TERMS if task.averaged else task.total,
         weight_bound=task.mass_bound,
         gram_error=kernel_rounding(kernel, dimension),
         classes=task.classes,

@@ -1,4 +1,4 @@
-"""Private support vector machines: linear, or with any kernel through public features."""
+"""`PrivateSVC`: private support vector machines, linear or with any kernel through public features."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.budget.charge import Budget
 from privlearn.data.schema.schema import SchemaLike
-from privlearn.erm.losses import HuberHinge, Logistic, LossFacts
-from privlearn.estimators.goal import Progress
-from privlearn.estimators.linear import PrivateLinearClassifier
+from privlearn.estimators.classifiers import PrivateLinearClassifier
+from privlearn.estimators.training_rows import Progress
 from privlearn.features.kernel import Kernel
-from privlearn.ledger.charge import Budget
+from privlearn.release.artifact import Release
+from privlearn.solvers.losses import HuberHinge, Logistic, LossProperties
 
 
 class PrivateSVC(PrivateLinearClassifier):
@@ -21,14 +22,14 @@ class PrivateSVC(PrivateLinearClassifier):
 
     All parameters and attributes are those of `PrivateLinearClassifier`, and one more. ``loss`` is ``"huber_hinge"``
     (default for two classes), ``"smoothed_hinge"``, ``"hinge"`` (output perturbation only), a `Loss` with another
-    width, ``"multinomial"`` (default for more), or ``"auto"``, which is logistic if probabilities are wanted that
-    cannot be bought.
+    width, ``"multinomial"`` (default for more), or ``"auto"``, which is logistic if probabilities are
+    requested that cannot be estimated from counts of scores.
 
     Parameters
     ----------
     probability : bool, default=False
-        Whether to learn probabilities of two classes as well, from counts of the scores: part of the same promise, for
-        about 2.5 % more noise. Needs delta above 0. `predict` goes by the sign of the score still.
+        Whether to estimate probabilities of two classes as well, from noisy counts of the scores, under the same
+        guarantee and with about 2.5 % more noise. Needs delta above 0. `predict` still uses the score's sign.
 
     Examples
     --------
@@ -45,8 +46,8 @@ class PrivateSVC(PrivateLinearClassifier):
     _default_loss = "huber_hinge"
 
     @classmethod
-    def _takes(cls, loss: type[LossFacts]) -> bool:
-        return loss.sees == "classes" or (loss.sees == "margin" and loss.link == "none")
+    def _takes(cls, loss: type[LossProperties]) -> bool:
+        return loss.argument == "classes" or (loss.argument == "margin" and loss.link == "none")
 
     def __init__(
         self,
@@ -67,11 +68,14 @@ class PrivateSVC(PrivateLinearClassifier):
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
-        loss: str | LossFacts | None = None,
+        loss: str | LossProperties | None = None,
         mechanism: str = "auto",
         noise: str = "auto",
         calibration: str = "tight",
         regularization: str | float = "auto",
+        C: float | None = None,
+        regularize_towards: Release | Array | None = None,
+        regularization_weights: Sequence[float] | None = None,
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         centre: str | bool = "auto",
@@ -82,33 +86,32 @@ class PrivateSVC(PrivateLinearClassifier):
         random_state: int | np.random.Generator | None = None,
         probability: bool = False,
     ) -> None:
-        self._keep(locals())
+        self._store(locals())
 
     @property
     def predict_proba(self) -> Callable[[Any], Array]:
-        """Probability of each class, in the order of ``classes_``; absent without ``probability=True``."""
+        """Return the probability of each class, in the order of ``classes_``; absent without ``probability=True``."""
         if not self.probability:
             raise AttributeError(
-                "predict_proba: a score has no probability unless one is bought with it, "
-                "PrivateSVC(probability=True); or take PrivateLogisticRegression"
+                "predict_proba needs PrivateSVC(probability=True), which estimates probabilities privately. Or use "
+                "PrivateLogisticRegression"
             )
         return self._probabilities
 
     @property
     def predict_log_proba(self) -> Callable[[Any], Array]:
-        """Logarithm of `predict_proba`."""
+        """Return the logarithm of `predict_proba`."""
         probabilities = self.predict_proba
         return lambda X: np.log(probabilities(X))
 
-    def _automatic_loss(self) -> LossFacts:
-        """Public: Huber's hinge, unless probabilities are wanted and counts of scores cannot be bought.
+    def _automatic_loss(self) -> LossProperties:
+        """Public: return Huber's hinge; the logistic loss if probabilities are requested and scores cannot be counted.
 
-        No public number tells where the other loss has less error (docs/theory/choice-of-loss.md).
+        No public number shows where the other loss has less error (docs/theory/choice-of-loss.md).
         """
         return Logistic() if self.probability and not self._may_count_scores() else HuberHinge()
 
     def _may_count_scores(self) -> bool:
-        promise, schema = self.promise(), self.schema
-        several_rows = schema is not None and (schema.person is not None or schema.rows_per_person > 1)
-        covered = self._is_gaussian(promise) and self.mechanism in ("auto", "objective", "output")
-        return not promise.is_private or (covered and not several_rows)
+        guarantee = self.make_guarantee()
+        covered = self._is_gaussian(guarantee) and self.mechanism in ("auto", "objective", "output")
+        return not guarantee.is_private or covered

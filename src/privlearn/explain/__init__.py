@@ -1,9 +1,14 @@
-"""What a released model says, and how surely: intervals, effects of columns, contributions to one prediction."""
+"""Explanations of a released model: intervals, effects of columns, contributions to one prediction, refinement.
+
+All but `curvature` use released numbers only and cost nothing; `curvature` reads the records again, with noise, and
+charges the ledger. `uncertainty.py` has the theory of intervals, `column_effects.py` the effects; `drawings.py`,
+`page.py` and `plot.py` show them. May import release, mechanisms and estimators. Start at `effects`.
+"""
 
 from privlearn.explain.bands import Band, Intervals, intervals
-from privlearn.explain.buying import curvature
 from privlearn.explain.column_effects import ColumnEffect, Effects, PairEffect, effects
 from privlearn.explain.one_prediction import Contributions, contributions
+from privlearn.explain.private_curvature import curvature
 from privlearn.explain.refining import refine
 
 __all__ = [

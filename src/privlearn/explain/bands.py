@@ -1,4 +1,4 @@
-"""Intervals for coefficients, effects of columns and predictions of a released model."""
+"""`intervals`: intervals for coefficients, effects of columns and predictions of a released model."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from privlearn.arrays import Array
-from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.data.encode.centred import CentredEncoder
-from privlearn.data.encode.encoder import Bounds, from_unit
-from privlearn.errors import InvalidParameter, shown
+from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.encoder import Bounds, from_unit
+from privlearn.errors import InvalidParameter, preview
 from privlearn.explain.directions import effect_directions, schema_of
 from privlearn.explain.uncertainty import Kind, Uncertainty
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
-from privlearn.release.encoders import base_of, encoded, feature_names
+from privlearn.release.encoders import base_of, encode_blocks, feature_names
 from privlearn.release.model import LinearModel, RegressionModel
 
-_MOST = 5000
+_MAX_COEFFICIENTS = 5000
 """Coefficients in one band: a square matrix of them has to fit into memory."""
 
 MEANING = {
@@ -55,25 +55,25 @@ class Band:
 
     @property
     def excludes_zero(self) -> NDArray[np.bool_]:
-        """Where the interval does not hold 0: what is above the noise."""
+        """Return where the interval does not contain 0: what is above the noise."""
         return (self.lower > 0.0) | (self.upper < 0.0)
 
 
 def intervals(
     release: Release, curvature: Curvature | None = None, *, level: float = 0.95, kind: Kind = "confidence"
 ) -> Intervals:
-    """Intervals for what a release says. Public: nothing is read but released numbers, so nothing is paid.
+    """Return intervals around a release's numbers. Public: uses released numbers only, and costs nothing.
 
     Parameters
     ----------
     release : Release
     curvature : Curvature, optional
-        As `privlearn.curvature` bought it for this release. Without it there are privacy intervals only, and under
-        objective perturbation these are as wide as any table could need.
+        The result of `privlearn.curvature` for this release. Without it there are privacy intervals only, which under
+        objective perturbation hold on every table, and are wider than most tables need.
     level : float, default=0.95
     kind : {"privacy", "confidence"}, default="confidence"
-        ``privacy``: what the noise does: where the model learnt from these records without noise would be.
-        ``confidence``: what sampling does too: where the population's would be. Both have the release's regularization.
+        ``privacy`` covers the noise: the model learnt from these records without noise. ``confidence`` covers sampling
+        too: the model of the population. Both have the release's regularization.
 
     Examples
     --------
@@ -83,13 +83,13 @@ def intervals(
     >>> X = rng.normal(size=(20_000, 2))
     >>> y = (X[:, 0] + rng.logistic(size=20_000) > 0).astype(int)
     >>> fitted = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1]).fit(X, y)
-    >>> bought = curvature(fitted.release_, X, y, epsilon=0.5, delta=1e-6)
-    >>> band = intervals(fitted.release_, bought).coefficients()
+    >>> noisy = curvature(fitted.release_, X, y, epsilon=0.5, delta=1e-6)
+    >>> band = intervals(fitted.release_, noisy).coefficients()
     >>> band.names, band.excludes_zero[0]
     (['x[0]', 'x[1]', 'intercept'], np.True_)
     """
     if not 0.5 <= level < 1.0:
-        raise InvalidParameter(f"level must be at least 0.5 and below 1, e.g. 0.95, not {shown(level)}")
+        raise InvalidParameter(f"level must be at least 0.5 and below 1, e.g. 0.95, not {preview(level)}")
     return Intervals(release, Uncertainty(release, curvature, kind), level)
 
 
@@ -103,60 +103,62 @@ class Intervals:
 
     @property
     def kind(self) -> Kind:
+        """Return what the intervals cover."""
         return self.uncertainty.kind
 
     @property
     def meaning(self) -> str:
-        """What the intervals are about, in words."""
-        share = f"{100 * self.level:g} %"
-        words = f"In {share} of all cases, each interval by itself: {MEANING[self.kind]}."
+        """Return a sentence about what the intervals cover."""
+        meaning = f"In {100 * self.level:g} % of all cases, each interval by itself: {MEANING[self.kind]}."
         return (
-            words if not self.uncertainty.is_bound else f"{words} Wider than needed: no curvature was bought."
+            f"{meaning} Wider than needed, without a private curvature."
+            if self.uncertainty.is_bound
+            else meaning
         )
 
     def coefficients(self) -> Band:
-        """Of each feature; for plain arrays in the units of X, with the intercept last."""
+        """Return the coefficient of each feature; for plain arrays in the units of X, with the intercept last."""
         model = self.release.model
-        if model.coefficients.size > _MOST:
+        if model.coefficients.size > _MAX_COEFFICIENTS:
             raise InvalidParameter(
-                f"the model has {model.coefficients.size} coefficients, too many to read one by one: ask for effects"
+                f"the model has {model.coefficients.size} coefficients, too many to read one by one. Use effects"
             )
         if not isinstance(base_of(model.encoder), ArrayEncoder):
-            return self._named(feature_names(model.encoder), np.eye(model.encoder.dimension))
+            return self._name_coefficients(feature_names(model.encoder), np.eye(model.encoder.dimension))
         encoder: Any = model.encoder
         assert isinstance(encoder, ArrayEncoder | CentredEncoder)
-        slopes, constants = encoder.unscale(np.eye(encoder.dimension))
-        names = [*(f"x[{place}]" for place in range(slopes.shape[1])), "intercept"]
-        functions = np.vstack([slopes.T, np.asarray(constants)[np.newaxis]])
+        weights, constants = encoder.unscale(np.eye(encoder.dimension))
+        names = [*(f"x[{column}]" for column in range(weights.shape[1])), "intercept"]
+        functions = np.vstack([weights.T, np.asarray(constants)[np.newaxis]])
         if not isinstance(model, RegressionModel):
-            return self._named(names, functions)
+            return self._name_coefficients(names, functions)
         lower, upper = bounds_of(model)
         half = (upper - lower) / 2.0
         return self.linear(half * functions, names, offset=np.eye(len(names))[-1] * (lower + half))
 
     def effect(self, column: str, label: Any = None) -> Band:
-        """Of a column's values on the score, less its mean over them; of more classes, on ``label``'s against the rest.
+        """Return the effect of a column's values on the score, less its mean; for several classes, on ``label``'s.
 
-        It is the mean over made-up rows of the schema, in which only this column changes, of what the column's own
-        features and those of its pairs add; a row's norm counts as a usual row's. The score is a log-odds for logistic
+        It is the mean over synthetic rows of the schema, in which only this column changes, of what the column's own
+        features and those of its pairs add, for the norm of a typical row. The score is a log-odds for logistic
         models, a number in the target's units for regressions.
         """
         values, functions = self.effect_functions(column, label)
         return self.linear(functions, values)
 
     def effect_functions(self, column: str, label: Any = None) -> tuple[list[Any], Array]:
-        """The values, and the linear function of all coefficients that is the effect at each."""
+        """Return the values, and for each the linear function of all coefficients that is its effect."""
         values, directions = self.effect_directions(column)
         return values, self.of_class(directions, label)
 
     def effect_directions(self, column: str) -> tuple[list[Any], Array]:
-        """The same for one class's coefficients."""
+        """Return the values, and for each the effect as a function of one class's coefficients."""
         values, directions = effect_directions(self.release.model.encoder, column)
         return values, directions * self.unit_width
 
     @property
     def unit_width(self) -> float:
-        """How much a score of 1 is, in the target's units; scores of classes have none."""
+        """Return a score of 1 in the target's units; 1 for classes."""
         model = self.release.model
         if not isinstance(model, RegressionModel):
             return 1.0
@@ -165,7 +167,7 @@ class Intervals:
 
     @property
     def labels(self) -> list[Any]:
-        """The classes whose effects are shown one by one; ``None`` where one score says it all."""
+        """Return the classes that have effects of their scores; ``[None]`` for a single score."""
         model = self.release.model
         return (
             model.classes.tolist()
@@ -174,9 +176,9 @@ class Intervals:
         )
 
     def shows_effect(self, column: str, label: Any = None) -> bool:
-        """Whether a column's effect is above the noise: a column without one passes with probability 1 - level at most.
+        """Return whether a column's effect is above the noise; one without effect passes with probability 1 - level.
 
-        Without one are columns whose own coefficients, and those of their pairs, would be 0 without the noise. Some
+        A column without effect is one whose coefficients, and those of its pairs, would be 0 without noise. Some
         point must differ from 0 at a level that is raised for the number of points (Bonferroni).
         """
         values, functions = self.effect_functions(column, label)
@@ -186,31 +188,31 @@ class Intervals:
 
     @property
     def columns(self) -> list[str]:
-        """Those that have an effect: the schema's."""
+        """Return the schema's columns."""
         return list(schema_of(self.release.model.encoder).columns)
 
     def predictions(self, X: Any, label: Any = None) -> Band:
-        """Of each row: the score of a margin, the probability of the second class or of ``label``, the mean number.
+        """Return, for each row, the score, the probability of the second class or of ``label``, or the mean number.
 
-        About what the model says, not about a new person's answer, which varies around it.
+        The intervals are for the model's prediction, not for a new person's answer, which varies around it.
         """
         model = self.release.model
-        rows = np.vstack([_dense(block) for block in encoded(model.encoder, X)])
+        rows = np.vstack([_dense(block) for block in encode_blocks(model.encoder, X)])
         names = list(range(len(rows)))
         if isinstance(model, RegressionModel):
-            return _mapped(self.linear(rows, names), lambda units: from_unit(units, bounds_of(model)))
+            return _map_band(self.linear(rows, names), lambda units: from_unit(units, bounds_of(model)))
         if model.link == "softmax":
-            return self._softmax(rows, self._place(label))
+            return self._softmax(rows, self._class_index(label))
         band = self.linear(rows, names)
-        return _mapped(band, expit) if model.link == "logistic" else band
+        return _map_band(band, expit) if model.link == "logistic" else band
 
     def linear(self, functions: Array, names: Sequence[Any], offset: Array | float = 0.0) -> Band:
-        """Of any linear functions of all coefficients, one per row; of more classes, class after class."""
+        """Return intervals for linear functions of all coefficients, one per row; coefficients run class by class."""
         estimate = functions @ self.release.model.coefficients.ravel() + offset
         half = self.uncertainty.half_widths(functions, self.level)
         return Band(list(names), estimate, estimate - half, estimate + half, self.level, self.kind)
 
-    def _named(self, names: list[str], functions: Array) -> Band:
+    def _name_coefficients(self, names: list[str], functions: Array) -> Band:
         model = self.release.model
         classes = len(model.coefficients)
         if classes > 1 and isinstance(model, LinearModel):
@@ -218,40 +220,40 @@ class Intervals:
         return self.linear(np.asarray(np.kron(np.eye(classes), functions)), names)
 
     def of_class(self, directions: Array, label: Any = None) -> Array:
-        """Functions of one class's coefficients as functions of all; of more than two, against the classes' mean."""
+        """Return functions of one class's coefficients as functions of all; of several classes, against their mean."""
         classes = len(self.release.model.coefficients)
         if classes == 1:
             return directions
-        against = np.eye(classes)[self._place(label)] - 1.0 / classes
+        against = np.eye(classes)[self._class_index(label)] - 1.0 / classes
         return np.kron(against, directions)
 
-    def _place(self, label: Any) -> int:
-        """Of a class among all; the second, where none is named and there are two."""
+    def _class_index(self, label: Any) -> int:
+        """Return the index of a class; by default the second of two."""
         classes = (
             [] if isinstance(self.release.model, RegressionModel) else self.release.model.classes.tolist()
         )
         if label is None and len(classes) == 2:
             return 1
         if label not in classes:
-            raise InvalidParameter(f"say which class it is about: label={' or '.join(map(repr, classes))}")
+            raise InvalidParameter(f"name a class: label={' or '.join(map(repr, classes))}")
         return classes.index(label)
 
-    def _softmax(self, rows: Array, place: int) -> Band:
-        """Probabilities of one class, by the slope of its log-odds at the released coefficients."""
+    def _softmax(self, rows: Array, index: int) -> Band:
+        """Return probabilities of one class, by the derivative of its log-odds at the released coefficients."""
         scores = rows @ self.release.model.coefficients.T
         others = scores.copy()
-        others[:, place] = -np.inf
-        slopes = -softmax(others, axis=1)
-        slopes[:, place] = 1.0
-        functions = np.einsum("ik,ij->ikj", slopes, rows).reshape(len(rows), -1)
+        others[:, index] = -np.inf
+        derivatives = -softmax(others, axis=1)
+        derivatives[:, index] = 1.0
+        functions = np.einsum("ik,ij->ikj", derivatives, rows).reshape(len(rows), -1)
         half = self.uncertainty.half_widths(functions, self.level)
-        odds = scores[:, place] - np.log(np.sum(np.exp(others), axis=1))
+        odds = scores[:, index] - np.log(np.sum(np.exp(others), axis=1))
         band = Band(list(range(len(rows))), odds, odds - half, odds + half, self.level, self.kind)
-        return _mapped(band, expit)
+        return _map_band(band, expit)
 
 
-def _mapped(band: Band, increasing: Any) -> Band:
-    """The same of an increasing function."""
+def _map_band(band: Band, increasing: Any) -> Band:
+    """Return the band of an increasing function."""
     estimate, lower, upper = (increasing(values) for values in (band.estimate, band.lower, band.upper))
     return dataclasses.replace(band, estimate=estimate, lower=lower, upper=upper)
 
@@ -261,7 +263,7 @@ def _dense(block: Any) -> Array:
 
 
 def bounds_of(model: RegressionModel) -> Bounds:
-    """Of the one number that it predicts."""
+    """Return the bounds of the one number that the model predicts."""
     lower, upper = model.target_bounds
     if isinstance(lower, tuple) or isinstance(upper, tuple):
         raise InvalidParameter("intervals are given for one number: this model predicts several")

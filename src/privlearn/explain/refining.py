@@ -1,4 +1,4 @@
-"""Refine a release: monotone, smooth, merged, rounded, without what drowns in the noise. It costs nothing."""
+"""`refine`: make a release monotone, smooth, merged or rounded, or drop effects below the noise, at no cost."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ def refine(
     zero_noise: bool = False,
     digits: int | None = None,
 ) -> Release:
-    """A release with changed coefficients that points to its origin; computed from the release alone, and so free.
+    """Return a release with changed coefficients that refers to its origin; computed from the release alone.
 
-    Steps are taken in the order of the parameters.
+    Steps are applied in the order of the parameters.
 
     Parameters
     ----------
     release : Release
     merge : dict of column to values
-        Values of a list that count as one from now on; for a centred model up to the norm of rows beyond its radius,
-        in which they still differ a little.
+        Values of a list to treat as one; in a centred model, rows beyond its radius still differ a little.
     smooth : dict of column to int
-        Each value of an ordered column becomes the mean of so many to either side.
+        Replace the effect at each value of an ordered column by the mean over this many values to either side.
     monotone : dict of column to {"increasing", "decreasing"}
-        The nearest effect that never turns back.
+        Replace the effect by the nearest monotone one.
     flatten : list of columns
-        They say nothing any more.
+        Remove the effects of these columns.
     zero_noise : bool, default=False
-        Flatten every column that drowns: whose effect is no larger than what errors alone would show on average.
+        Flatten every column whose effect is no larger than errors alone would show on average.
     digits : int, optional
-        Round all coefficients to so many digits after the point.
+        Round all coefficients to this many digits after the point.
 
     Examples
     --------
@@ -57,8 +56,8 @@ def refine(
         *(Flatten(column) for column in flatten),
     ]
     if zero_noise:
-        drowned = [effect.name for effect in effects(release.origin) if effect.importance <= effect.noise]
-        steps += [Flatten(column) for column in drowned if column not in flatten]
+        below_noise = [effect.name for effect in effects(release.origin) if effect.importance <= effect.noise]
+        steps += [Flatten(column) for column in below_noise if column not in flatten]
     if digits is not None:
         steps.append(Round(digits))
     return release.refined(steps)

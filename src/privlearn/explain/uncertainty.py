@@ -1,6 +1,7 @@
-"""How far a linear function of released coefficients may lie from what it estimates, to first order.
+"""`Uncertainty`: the error of linear functions of released coefficients, to first order.
 
-Public: reads a release and what was bought beside it, no record. The argument: docs/theory/intervals.md.
+Public: uses a release and its private curvature, no record. The argument: docs/theory/intervals.md.
+Functions are arrays of shape (functions, coefficients), one linear function per row.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, shown
+from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.errors import InvalidParameter, preview
+from privlearn.explain.worst_case import MinimiserShift
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.noise import coordinate_deviation
-from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS, explain_refusal, noise_refusal
+from privlearn.mechanisms.statistics.curvature import MAX_COEFFICIENTS, explain_refusal, noise_refusal
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.encoders import KernelEncoder
@@ -25,19 +30,20 @@ from privlearn.release.encoders import KernelEncoder
 Kind = Literal["privacy", "confidence"]
 
 WORLDS = 100
-"""How often the curvature's own noise is drawn again."""
+"""Draws of the curvature's own noise, for a parametric bootstrap."""
 
 DRAWS = 100 * WORLDS
-_MOST_DRAWS = 100 * DRAWS
-_AT_ONCE = 256  # functions, for the sake of memory
+_MAX_DRAWS = 100 * DRAWS
+_BLOCK = 256  # functions at once, to limit memory
 
-FARTHEST = 0.5
-"""Of the width within which the loss's slope changes: where noise moves a usual score farther, first order fails."""
+MAX_SHIFT = 0.5
+"""In units of the width over which the loss's derivative changes: if noise moves a typical score farther, first order
+fails."""
 
 
 @dataclass(frozen=True, eq=False)
-class Curved:
-    """A Hessian, by its eigenvectors and what the data adds to the ridge along each; and the gradients' spread."""
+class Hessian:
+    """A Hessian, by its eigenvectors and the data's eigenvalues above the ridge; and the gradients' covariance."""
 
     vectors: Array
     lengths: Array
@@ -45,28 +51,29 @@ class Curved:
     gradients: Array
 
     def solve(self, functions: Array) -> Array:
-        """Hessian^-1 v, for each row v."""
+        """Return Hessian^-1 v for each row v."""
         return (functions @ self.vectors / (self.ridge + self.lengths)) @ self.vectors.T
 
     @property
     def matrix(self) -> Array:
-        """What the data adds to the ridge."""
+        """Return the data's part of the Hessian."""
         return (self.vectors * self.lengths) @ self.vectors.T
 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """The spread of linear functions of a release's coefficients.
+    """The errors of linear functions of a release's coefficients.
 
     Parameters
     ----------
     release : Release
     curvature : Curvature, optional
-        Without it a privacy interval under objective perturbation is the widest that any table could need.
+        Without it a privacy interval under objective perturbation holds on every table (`worst_case.MinimiserShift`).
     kind : {"privacy", "confidence"}
-        Around the minimiser on these records; or around that of the population they were drawn from.
+        Relative to the minimiser on these records, or to that of the population.
     bounds_sampling : bool, default=False
-        Without a curvature: whether the widest that any table could need covers sampling too; of likelihoods only.
+        Without a curvature: whether intervals cover sampling too; for likelihoods only, to first order, assuming that
+        the model's probabilities are nowhere more certain than the population's.
     """
 
     release: Release
@@ -76,13 +83,13 @@ class Uncertainty:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise InvalidParameter(f"kind must be 'privacy' or 'confidence', not {shown(self.kind)}")
-        known = noise_refusal if self.curvature is None and self.kind == "privacy" else explain_refusal
-        reason = known(self.release.certificate.mechanism)
+            raise InvalidParameter(f"kind must be 'privacy' or 'confidence', not {preview(self.kind)}")
+        refusal = noise_refusal if self.curvature is None and self.kind == "privacy" else explain_refusal
+        reason = refusal(self.release.certificate.mechanism)
         if isinstance(self.release.model.encoder, KernelEncoder):
-            reason = "its coefficients are those of a kernel's public points"
+            reason = "its coefficients belong to a kernel's public points"
         if self.release.refinement is not None:
-            reason = "it was refined, and what is known of the noise is about its origin: take release.origin"
+            reason = "it was refined, and the noise is known for its origin only: take release.origin"
         if reason is not None:
             raise InvalidParameter(f"no intervals are known for this release: {reason}")
         if self.curvature is None and self.kind == "confidence":
@@ -93,35 +100,43 @@ class Uncertainty:
         if self.bounds_sampling and (self.curvature is not None or not is_likelihood(self.release)):
             raise InvalidParameter("sampling is bounded for likelihoods only, without a curvature")
         if self.curvature is not None and self.curvature.release_sha256 != self.release.digest:
-            raise InvalidParameter("this curvature belongs to another release: buy that of this one")
-        if self._curved is not None and (self.kind == "confidence" or self._perturbs_objective):
-            self._refuse_far_noise(self._curved.lengths)
+            raise InvalidParameter(
+                "this curvature belongs to another release. Run privlearn.curvature on this one"
+            )
+        if self._hessian is not None and (self.kind == "confidence" or self._perturbs_objective):
+            self._refuse_far_noise(self._hessian.lengths)
 
     @property
     def is_bound(self) -> bool:
-        """True if intervals are as wide as any table could need, for want of a curvature."""
+        """Return whether intervals hold on every table, for lack of a curvature."""
         return self.curvature is None and (self._perturbs_objective or self.bounds_sampling)
 
     @property
     def covers_sampling(self) -> bool:
-        """Whether what is told holds for sampling as well as for noise."""
+        """Return whether intervals cover sampling as well as noise."""
         return self.kind == "confidence" or self.bounds_sampling
 
     def half_widths(self, functions: Array, level: float) -> Array:
-        """For each row v of ``functions``: v'w lies no farther from what it estimates, with probability ``level``."""
-        parts = np.array_split(functions, max(1, math.ceil(len(functions) / _AT_ONCE)))
+        """Return, for each row v of ``functions``, a bound on the error of v'w that holds with this probability."""
+        if self._shift is not None:
+            return np.sqrt(_squares(functions)) * self._shift.half_width(level)
+        parts = np.array_split(functions, max(1, math.ceil(len(functions) / _BLOCK)))
         return np.concatenate([self._half_widths(part, level) for part in parts])
 
     def length_deviation(self, functions: Array) -> float:
-        """How long the vector of all errors is, root mean square."""
-        return math.sqrt(sum(float(np.trace(part)) for part in self._covariances(functions, self._curved)))
+        """Return the root mean square length of the vector of all errors."""
+        if self._shift is not None:
+            return self._shift.length_deviation(functions)
+        return math.sqrt(sum(float(np.trace(part)) for part in self._covariances(functions, self._hessian)))
 
     def length_quantile(self, functions: Array, level: float) -> float:
-        """How long the vector of all errors is at most, with that probability: of v'w for each row v of ``functions``.
+        """Return the bound on the length of the vector of all errors that holds with probability ``level``.
 
-        Its error's law is drawn: noise and sampling have covariances, and noise the law that it has.
+        The errors are simulated: sampling errors as normal ones, noise by its own distribution.
         """
-        noise, sampling = self._covariances(functions, self._curved)
+        if self._shift is not None:
+            return self._shift.length_quantile(functions, level)
+        noise, sampling = self._covariances(functions, self._hessian)
         total = float(np.trace(noise + sampling))
         if total == 0.0:
             return 0.0
@@ -134,20 +149,20 @@ class Uncertainty:
                 for seed, count in enumerate(_blocks(level))
             ]
         )
-        return float(np.quantile(lengths, level))
+        return float(np.quantile(lengths, level) + np.linalg.norm(self._bias(functions), 2))
 
-    def leaked(self, functions: Array, coefficients: Array) -> Array:
-        """What regularization, shrinking these coefficients, moves into each function; 0 without a curvature."""
-        if self._curved is None:
+    def shrinkage(self, functions: Array, coefficients: Array) -> Array:
+        """Return what regularization, shrinking these coefficients, moves into each function; 0 without a curvature."""
+        if self._hessian is None:
             return np.zeros(len(functions))
-        return np.asarray(self._ridge * self._curved.solve(functions) @ coefficients)
+        return np.asarray(self._ridge * self._hessian.solve(functions) @ coefficients)
 
     def _error_lengths(self, functions: Array, noise: Array, sampling: Array, count: int, seed: int) -> Array:
-        """Draws of the errors' length."""
+        """Draw the length of the vector of errors ``count`` times."""
         generator = np.random.default_rng(seed)
         if self._is_normal:
-            spread = _squares(_root(noise + sampling))
-            return np.asarray(np.sqrt(generator.standard_normal((count, len(spread))) ** 2 @ spread))
+            variances = _squares(_root(noise + sampling))
+            return np.asarray(np.sqrt(generator.standard_normal((count, len(variances))) ** 2 @ variances))
         if self._mechanism.noise == "laplace":
             errors = _laplace(functions, self._deviation, generator, count)
         else:
@@ -157,65 +172,91 @@ class Uncertainty:
         errors += generator.standard_normal((count, len(root))) @ root
         return np.sqrt(_squares(errors))
 
-    def _covariances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
-        """What the noise does to all functions together; and what sampling does, if that is asked for."""
-        noise, moved = self._noise_rows(functions, curved)
-        gradients = self._sampling(curved)
+    def _covariances(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
+        """Return the covariances of all functions due to noise, and due to sampling where intervals cover it."""
+        noise, moved = self._noise_rows(functions, hessian)
+        gradients = self._sampling(hessian)
         sampling = np.zeros((len(functions),) * 2) if gradients is None else moved @ gradients @ moved.T
         return noise @ noise.T, sampling
 
     def _half_widths(self, functions: Array, level: float) -> Array:
-        noise, sampling = self._variances(functions, self._curved)
+        noise, sampling = self._variances(functions, self._hessian)
         variance = noise + sampling
         safe = np.where(variance > 0.0, variance, 1.0)
         again = [sum(self._variances(functions, world)) for world in self._worlds] or [safe]
         ratios = np.where(variance > 0.0, np.array(again) / safe, 1.0)
         errors = np.abs(self._standard_errors(functions, noise / safe))
         inflated = errors / np.sqrt(np.resize(ratios, errors.shape))
-        return np.asarray(np.sqrt(variance) * np.quantile(inflated, level, axis=0))
+        return np.asarray(
+            np.sqrt(variance) * np.quantile(inflated, level, axis=0)
+            + np.sqrt(_squares(self._bias(functions)))
+        )
 
-    def _variances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
-        """What the noise does to each function; and what sampling does, if that is asked for."""
-        noise, moved = self._noise_rows(functions, curved)
-        gradients = self._sampling(curved)
+    def _bias(self, functions: Array) -> Array:
+        """Return a row for each function, whose length bounds the mean error of second order.
+
+        With the data's part A of the Hessian H it is (s^2 k / 2) sqrt(tr(A H^-4)) A^(1/2) H^-1 v, s the noise's
+        deviation and k the loss's self-concordance (docs/theory/intervals.md). It is not known for losses without one.
+        """
+        hessian, concordance = self._hessian, self._mechanism.task.loss.self_concordance
+        if hessian is None or not self._perturbs_objective or not math.isfinite(concordance):
+            return np.zeros((len(functions), 1))
+        data, whole = hessian.lengths, hessian.ridge + hessian.lengths
+        size = 0.5 * concordance * self._deviation**2 * math.sqrt(float(np.sum(data / whole**4)))
+        return np.asarray(size * (functions @ hessian.vectors) * np.sqrt(data) / whole)
+
+    def _variances(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
+        """Return the variances of each function due to noise, and due to sampling where intervals cover it."""
+        noise, moved = self._noise_rows(functions, hessian)
+        gradients = self._sampling(hessian)
         sampling = (
             np.zeros(len(functions)) if gradients is None else np.einsum("ij,ij->i", moved @ gradients, moved)
         )
         return _squares(noise), sampling
 
-    def _noise_rows(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
-        """Each function's error as one of independent noises of deviation 1; and Hessian^-1 v for each function v."""
-        moved = functions / self._ridge if curved is None else curved.solve(functions)
+    def _noise_rows(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
+        """Return each function's error over independent noises of deviation 1; and Hessian^-1 v for each function v."""
+        moved = functions if hessian is None else hessian.solve(functions)
         reach = moved if self._perturbs_objective else functions
         noise = [self._deviation * reach, self._second_deviation * functions]
         if self.bounds_sampling:
             noise.append(self._sampling_bound * functions)
         return np.hstack(noise), moved
 
+    @cached_property
+    def _shift(self) -> MinimiserShift | None:
+        """Return the bound on the effect of noise in the objective on any table; used without a curvature."""
+        if self.curvature is not None or not self._perturbs_objective:
+            return None
+        mechanism = self._mechanism
+        first, second = mechanism.noise_scales if mechanism.guarantee.is_private else (0.0, 0.0)
+        return MinimiserShift(
+            mechanism.noise,
+            first,
+            second,
+            mechanism.task.dimension,
+            self._ridge,
+            mechanism.task.loss.self_concordance,
+            self._sampling_bound if self.bounds_sampling else 0.0,
+        )
+
     @property
     def _sampling_bound(self) -> float:
-        """What sampling adds, at most, to the deviation of a function of length 1 (docs/theory/intervals.md).
+        """Return a bound on the deviation of a function of length 1 due to sampling (docs/theory/intervals.md).
 
-        Gradients of a likelihood spread as its Hessian says, up to k: the largest weight, times the rows that a person
-        may have (of a person's mean gradient the square is at most the mean of the squares). So along an eigenvector
-        whose eigenvalue is h the variance is (s^2 + k h) / (r + h)^2 under objective perturbation, s the noise's
-        deviation and r the ridge, and s^2 + k h / (r + h)^2 under output perturbation: largest at a known h.
+        Assumes that the gradients' second moment is at most k times the data's part of the Hessian: k is the largest
+        weight, times the rows that a person may have. So along an eigenvector whose eigenvalue is h the variance is at
+        most k h / (r + h)^2 with the ridge r, which is at most k / (4 r).
         """
-        task, ridge = self._mechanism.task, self._ridge
-        weight = task.weight_bound * task.records_of_a_person
-        if not self._perturbs_objective:
-            return math.sqrt(weight / (4.0 * ridge))
-        noise = self._deviation**2
-        if weight * ridge <= 2.0 * noise:
-            return 0.0  # largest where the data say nothing
-        return math.sqrt(weight**2 / (4.0 * (weight * ridge - noise)) - noise / ridge**2)
+        task = self._mechanism.task
+        return math.sqrt(task.weight_bound * task.records_of_a_person / (4.0 * self._ridge))
 
-    def _sampling(self, curved: Curved | None) -> Array | None:
-        """The gradients' spread, if sampling is asked for."""
-        return curved.gradients if curved is not None and self.kind == "confidence" else None
+    def _sampling(self, hessian: Hessian | None) -> Array | None:
+        """Return the gradients' covariance, if intervals cover sampling."""
+        return hessian.gradients if hessian is not None and self.kind == "confidence" else None
 
     def _standard_errors(self, functions: Array, share: Array) -> Array:
-        """Draws of an error over its deviation, one column per function; the noise has that share of its variance."""
+        """Draw standardized errors, one column per function; the noise has ``share`` of the variance."""
         scores = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
         generator = np.random.default_rng(0)
         normal: Array = generator.permutation(scores)[:, np.newaxis]
@@ -239,12 +280,12 @@ class Uncertainty:
 
     @property
     def _deviation(self) -> float:
-        """Of one coordinate of the noise, in the sum of gradients or in the minimiser."""
+        """Return the deviation of one coordinate of the noise, in the sum of gradients or in the minimiser."""
         return self._coordinate_deviation(self._mechanism.noise_scale)
 
     @property
     def _second_deviation(self) -> float:
-        """Of the noise that objective perturbation adds for the solver's tolerance; 0 elsewhere."""
+        """Return that of the noise which objective perturbation adds for the solver's tolerance; 0 elsewhere."""
         if not (self._perturbs_objective and self._mechanism.guarantee.is_private):
             return 0.0
         return self._coordinate_deviation(self._mechanism.noise_scales[1])
@@ -253,23 +294,25 @@ class Uncertainty:
         return coordinate_deviation(self._mechanism.noise, scale, self._mechanism.task.dimension)
 
     @cached_property
-    def _curved(self) -> Curved | None:
-        """The best estimate; none, and so the ridge alone, where nothing was bought."""
-        return None if self.curvature is None else self._estimate(self.curvature)
-
-    def _estimate(self, bought: Curvature) -> Curved:
-        plan = bought.certificate.mechanism
-        return self._shrunk(plan.hessian_bound * bought.hessian, plan.gradient_bound * bought.gradients)
+    def _hessian(self) -> Hessian | None:
+        """Return the best estimate of the Hessian; ``None``, for the ridge alone, without a curvature."""
+        if self.curvature is None:
+            return None
+        mechanism = self.curvature.certificate.mechanism
+        return self._denoise(
+            mechanism.hessian_bound * self.curvature.hessian,
+            mechanism.gradient_bound * self.curvature.gradients,
+        )
 
     @cached_property
-    def _worlds(self) -> list[Curved]:
-        """What would have been estimated of the estimate, had its noise been drawn again; none where it is not used."""
-        if self._curved is None or (self.kind == "privacy" and not self._perturbs_objective):
+    def _worlds(self) -> list[Hessian]:
+        """Return estimates of the estimate with its noise drawn again (bootstrap); none where they are not used."""
+        if self._hessian is None or (self.kind == "privacy" and not self._perturbs_objective):
             return []
         generator, size = np.random.default_rng(1), self._mechanism.task.dimension
-        hessian, gradients = self._curved.matrix, self._curved.gradients
+        hessian, gradients = self._hessian.matrix, self._hessian.gradients
         return [
-            self._shrunk(
+            self._denoise(
                 hessian + symmetric_noise(self._noise_scales[0], size, generator),
                 gradients + symmetric_noise(self._noise_scales[1], size, generator),
             )
@@ -278,61 +321,78 @@ class Uncertainty:
 
     @cached_property
     def _noise_scales(self) -> tuple[float, float]:
-        """Of the two matrices, in the units of gradients."""
-        plan = cast(Curvature, self.curvature).certificate.mechanism
-        return plan.hessian_bound * plan.hessian_noise_scale, plan.gradient_bound * plan.gradient_noise_scale
+        """Return the noise scales of the two matrices, in the units of gradients."""
+        mechanism = cast(Curvature, self.curvature).certificate.mechanism
+        return (
+            mechanism.hessian_bound * mechanism.hessian_noise_scale,
+            mechanism.gradient_bound * mechanism.gradient_noise_scale,
+        )
 
     @property
     def _ridge(self) -> float:
         return float(self._mechanism.task.total * self._mechanism.effective_regularization)
 
-    def _shrunk(self, hessian: Array, gradients: Array) -> Curved:
-        """A noisy Hessian without what noise alone would show, and gradients' spread without negative parts.
+    def _denoise(self, hessian: Array, gradients: Array) -> Hessian:
+        """Return a noisy Hessian without eigenvalues due to noise, and gradients' covariance without negative ones.
 
         Noise of deviation s has eigenvalues up to r = s sqrt(2 d). A true t appears as t + r^2 / (4 t) if t > r / 2,
-        and cannot be told from noise otherwise: then it counts as 0, which widens intervals.
+        and cannot be distinguished from noise below that: then it counts as 0, which widens intervals.
         """
         lengths, vectors = np.linalg.eigh(hessian)
         edge = self._noise_scales[0] * math.sqrt(2.0 * len(lengths))
         above = np.sqrt(np.maximum(lengths**2 - edge**2, 0.0))
-        kept = np.where(lengths > edge, (lengths + above) / 2.0, 0.0)
+        denoised = np.where(lengths > edge, (lengths + above) / 2.0, 0.0)
         sizes, directions = np.linalg.eigh(gradients)
-        return Curved(vectors, kept, self._ridge, (directions * np.maximum(sizes, 0.0)) @ directions.T)
+        return Hessian(vectors, denoised, self._ridge, (directions * np.maximum(sizes, 0.0)) @ directions.T)
 
     def _refuse_far_noise(self, lengths: Array) -> None:
-        """First order is about small steps: refuse, from released numbers, where the noise makes large ones."""
+        """Raise InvalidParameter where, by released numbers, the noise is too large for first-order theory."""
         task = self._mechanism.task
         if not np.any(lengths > 0.0):
             raise InvalidParameter(
-                "no interval is given: the curvature cannot be told from its noise. Buy it with a larger epsilon; or "
+                "no interval is available: the curvature is below its noise. Estimate it with a larger epsilon, or use "
                 "kind='privacy' without a curvature"
             )
         reach = 1.0 / (self._ridge + lengths) if self._perturbs_objective else np.ones_like(lengths)
         moved = self._deviation * math.sqrt(float(np.sum(lengths * reach**2) / np.sum(lengths)))
-        most = FARTHEST * task.loss.lipschitz / task.loss.smoothness
-        if moved > most:
+        limit = MAX_SHIFT * task.loss.lipschitz / task.loss.smoothness
+        if moved > limit:
             raise InvalidParameter(
-                f"no interval is given: the noise moves a usual score by about {moved:.2g}, and the first-order theory "
-                f"behind intervals is trusted up to {most:.2g}. More records, a larger epsilon or a larger "
-                "regularization would do"
+                f"no interval is available: the noise moves a typical score by about {moved:.2g}, and the first-order "
+                f"theory behind intervals is valid up to {limit:.2g}. Use more records, a larger epsilon or a "
+                "larger regularization"
             )
 
 
+def explain_missing_curvature(release: Release) -> str | None:
+    """Public: return why a release can have no private curvature; ``None`` if it can."""
+    if release.refinement is not None:
+        return "it was refined: use its origin"
+    if not isinstance(release.model.encoder, SchemaEncoder | ArrayEncoder | CentredEncoder):
+        return "it has a kernel"
+    if reason := explain_refusal(release.certificate.mechanism):
+        return str(reason)
+    dimension = release.certificate.task.dimension
+    if dimension > MAX_COEFFICIENTS:
+        return f"it has {dimension} coefficients, more than {MAX_COEFFICIENTS}, and noise would dominate them"
+    return None
+
+
 def is_likelihood(release: Release) -> bool:
-    """Whether the model's probabilities are what its loss was made of, so that its curvature says how they spread."""
+    """Return whether the loss is a likelihood, whose Hessian is also the gradients' covariance."""
     return release.certificate.task.loss.link in ("logistic", "softmax")
 
 
 def symmetric_noise(scale: float, size: int, generator: np.random.Generator) -> Array:
-    """A draw of what `NoisyCurvature` adds."""
+    """Draw noise as `NoisyCurvature` adds it."""
     above = np.triu(generator.normal(0.0, scale * math.sqrt(0.5), (size, size)), 1)
     return np.asarray(above + above.T + np.diag(generator.normal(0.0, scale, size)))
 
 
 def _components(noise: str, functions: Array, generator: np.random.Generator) -> Array:
-    """Draws of a noise vector's component along each function, over its deviation.
+    """Draw a noise vector's component along each function, over its deviation.
 
-    CMS11's law is the same along all; independent Laplace coordinates occur in output perturbation only.
+    CMS11's distribution is the same along all; independent Laplace coordinates occur in output perturbation only.
     """
     dimension = functions.shape[1]
     unit = coordinate_deviation(noise, 1.0, dimension)
@@ -347,11 +407,11 @@ def _components(noise: str, functions: Array, generator: np.random.Generator) ->
 
 
 def _laplace(functions: Array, deviation: float, generator: np.random.Generator, count: int) -> Array:
-    """Draws of functions of independent Laplace coordinates."""
+    """Draw functions of independent Laplace coordinates."""
     dimension = functions.shape[1]
-    if dimension > MOST_COEFFICIENTS:
+    if dimension > MAX_COEFFICIENTS:
         raise InvalidParameter(
-            f"intervals under Laplace noise are known for at most {MOST_COEFFICIENTS} coefficients: train with "
+            f"intervals under Laplace noise are known for at most {MAX_COEFFICIENTS} coefficients: train with "
             "noise='norm_gamma', or with delta > 0"
         )
     draws = generator.laplace(scale=deviation * math.sqrt(0.5), size=(count, dimension))
@@ -359,7 +419,7 @@ def _laplace(functions: Array, deviation: float, generator: np.random.Generator,
 
 
 def _isotropic(dimension: int, size: int, generator: np.random.Generator, count: int) -> Array:
-    """Draws of ``size`` coordinates, of all, of CMS11's noise vector, over their deviation."""
+    """Draw ``size`` coordinates of CMS11's noise vector, over their deviation."""
     along = generator.standard_normal((count, size))
     across = generator.chisquare(dimension - size, count) if dimension > size else 0.0
     radius = generator.gamma(dimension, size=count) / math.sqrt(dimension + 1.0)
@@ -367,16 +427,16 @@ def _isotropic(dimension: int, size: int, generator: np.random.Generator, count:
 
 
 def _root(covariance: Array) -> Array:
-    """A matrix R with R'R = covariance, its rows orthogonal; as many as it has directions."""
+    """Return a matrix R with R'R = covariance and orthogonal rows, as many as its rank."""
     lengths, vectors = np.linalg.eigh(covariance)
-    kept = lengths > 1e-12 * max(float(lengths[-1]), 1e-300)
-    return np.asarray(np.sqrt(lengths[kept])[:, np.newaxis] * vectors[:, kept].T)
+    used = lengths > 1e-12 * max(float(lengths[-1]), 1e-300)
+    return np.asarray(np.sqrt(lengths[used])[:, np.newaxis] * vectors[:, used].T)
 
 
 def _blocks(level: float) -> list[int]:
-    """How many draws there are, a part at a time: some twenty beyond the level."""
-    wanted = math.ceil(20.0 / max(1.0 - level, 20.0 / _MOST_DRAWS) / DRAWS)
-    return [DRAWS] * wanted
+    """Return the sizes of blocks of draws, so that some twenty lie beyond the level."""
+    count = math.ceil(20.0 / max(1.0 - level, 20.0 / _MAX_DRAWS) / DRAWS)
+    return [DRAWS] * count
 
 
 def _squares(rows: Array) -> Array:

@@ -1,6 +1,11 @@
-"""A release in other languages: tables of numbers that need no privlearn to predict."""
+"""Export a release to other languages, and write reports about it.
 
-from privlearn.export import as_html, as_json, as_onnx, as_python, as_sql
+`fold.py` turns a release into a `Scorecard`: tables and curves that any program can add up. Each `as_*.py` is a target
+that writes a scorecard in one language; `standalone.py` is the program that predicts from one without dependencies, and
+`report/` writes texts for people. May import everything up to `statistics`. Start with `scorecard.py`.
+"""
+
+from privlearn.export import as_html, as_onnx, as_python, as_sql
 from privlearn.export.by_row import RowPredictor
 from privlearn.export.fold import scorecard
 from privlearn.export.scorecard import Scorecard
@@ -12,7 +17,6 @@ __all__ = [
     "RowPredictor",
     "Scorecard",
     "as_html",
-    "as_json",
     "as_onnx",
     "as_python",
     "as_sql",

@@ -1,4 +1,4 @@
-"""One page with a form: raw cells in, the prediction and what each column adds to it out. No request leaves it."""
+"""Write a page with a form: raw cells in, the prediction and the contribution of each column out. No requests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from importlib.resources import files
 
 from privlearn.export.scorecard import Amounts, ListInput, NumberInput, Scorecard
 from privlearn.export.target import ExportTarget, comment_lines, register_target
-from privlearn.study.page_style import CSS as PAGE_CSS
+from privlearn.release.html import BLUE, ORANGE, page
 
-_CSS = """
-form { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .6rem 1.2rem; }
-label { display: block; } label small { color: #444; }
-input, select { font: inherit; width: 100%; box-sizing: border-box; }
-#told { font-size: 1.3rem; font-weight: 600; } .bar { display: inline-block; height: .8rem; }
-#parts td:last-child { text-align: left; } .up { background: #0072B2; } .down { background: #D55E00; }
+_CSS = f"""
+form {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .6rem 1.2rem; }}
+label {{ display: block; }}
+input, select {{ font: inherit; width: 100%; box-sizing: border-box; }}
+#told {{ font-size: 1.3rem; font-weight: 600; }} .bar {{ display: inline-block; height: .8rem; }}
+#parts td:last-child {{ text-align: left; }} .up {{ background: {BLUE}; }} .down {{ background: {ORANGE}; }}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -31,12 +31,7 @@ class HtmlTarget(ExportTarget):
         script = files("privlearn.export").joinpath("calculator.js").read_text(encoding="utf-8")
         model = card.model_dump_json().replace("<", "\\u003c")  # no tag may end the script early
         origin = "<br>".join(map(escape, comment_lines(card)))
-        page = f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title><style>{PAGE_CSS}{_CSS}</style></head><body>
-<h1>{escape(title)}</h1>
+        body = f"""
 <form id="form" autocomplete="off">{fields}</form>
 <h2>Result</h2><p id="told" role="status"></p>
 <div id="result"><ul id="chances"></ul>
@@ -45,14 +40,13 @@ class HtmlTarget(ExportTarget):
 <footer><p>What is typed here stays here: the page makes no request. The model's coefficients carry noise, so
 small parts mean little.</p><p>{origin}</p></footer>
 <script type="application/json" id="model">{model}</script>
-<script>{script}</script>
-</body></html>
-"""
-        return page.encode()
+<script>{script}</script>"""
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        return page(title, body, css=_CSS, head=policy).encode()
 
 
 def _meaning(card: Scorecard) -> str:
-    """What a contribution is measured in."""
+    """Return a sentence on the unit of the contributions."""
     if isinstance(card.outcome, Amounts):
         return "In the units of what is predicted, counted from the middle of its bounds."
     labels = card.outcome.labels
@@ -63,15 +57,15 @@ def _meaning(card: Scorecard) -> str:
 
 def _field(column: NumberInput | ListInput) -> str:
     name = escape(column.name)
-    told = [part for part in (column.description, column.unit and f"in {column.unit}") if part]
-    about = f" <small>{escape(', '.join(told))}</small>" if told else ""
+    notes = [note for note in (column.description, column.unit and f"in {column.unit}") if note]
+    about = f" <small>{escape(', '.join(notes))}</small>" if notes else ""
     field = _choices(column) if isinstance(column, ListInput) else _number(column)
     return f"<label>{name}{about}{field.replace('COLUMN', name)}</label>"
 
 
 def _choices(column: ListInput) -> str:
     options = [
-        f'<option value="{place}">{escape(str(value))}</option>' for place, value in enumerate(column.values)
+        f'<option value="{index}">{escape(str(value))}</option>' for index, value in enumerate(column.values)
     ]
     if column.unknown == "other":
         options.append(f'<option value="{len(column.values)}">(other)</option>')

@@ -1,4 +1,4 @@
-"""An ONNX model in double precision, for `onnxruntime` and whatever else runs ONNX; it needs privlearn[onnx].
+"""Write an ONNX model in double precision, for `onnxruntime` and other ONNX runtimes; it needs privlearn[onnx].
 
 One input per column, of shape (rows, 1): text for lists of text, where an empty text is missing; otherwise doubles,
 where NaN is missing, true and false are 1 and 0, and dates are days since 1970-01-01. Outputs: ``prediction``, then
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.data.schema.cell_grammar import CellRules
 from privlearn.errors import InvalidParameter
 from privlearn.export.scorecard import (
     Amounts,
@@ -28,6 +29,7 @@ from privlearn.export.scorecard import (
     Slope,
     Table,
 )
+from privlearn.export.standalone import rules_of
 from privlearn.export.target import ExportTarget, comment_lines, register_target
 
 OPSET, LISTS_OPSET, FORMAT = 18, 2, 9
@@ -44,7 +46,7 @@ class OnnxTarget(ExportTarget):
         onnx = _require_onnx()
         graph = _Graph(onnx)
         outputs = _outputs(graph, card)
-        made = onnx.helper.make_model(
+        model = onnx.helper.make_model(
             onnx.helper.make_graph(graph.nodes, "privlearn", graph.inputs, outputs, graph.constants),
             opset_imports=[
                 onnx.helper.make_opsetid("", OPSET),
@@ -54,9 +56,9 @@ class OnnxTarget(ExportTarget):
             producer_name="privlearn",
             doc_string="\n".join(comment_lines(card)),
         )
-        onnx.helper.set_model_props(made, {name: str(fact) for name, fact in card.about.items()})
-        onnx.checker.check_model(made)
-        content: bytes = made.SerializeToString()
+        onnx.helper.set_model_props(model, {name: str(value) for name, value in card.about.items()})
+        onnx.checker.check_model(model)
+        content: bytes = model.SerializeToString()
         return content
 
 
@@ -67,12 +69,14 @@ def _require_onnx() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise InvalidParameter("an export to ONNX needs onnx: pip install 'privlearn[onnx]'") from None
+        raise InvalidParameter(
+            "an export to ONNX needs onnx. Install it: pip install 'privlearn[onnx]'"
+        ) from None
     return onnx
 
 
 class _Graph:
-    """Nodes, written as if they were calls: each returns the name of what it gives."""
+    """The nodes of a model; methods add nodes and return the names of their results."""
 
     def __init__(self, onnx: Any) -> None:
         self._onnx = onnx
@@ -88,7 +92,7 @@ class _Graph:
     def call(
         self, operator: str, *operands: Any, to: str | None = None, domain: str = "", **settings: Any
     ) -> str:
-        """Operands are names, or numbers that become constants."""
+        """Add a node and return the name of its result; operands are names, or numbers that become constants."""
         names = [one if isinstance(one, str) else self.constant(one) for one in operands]
         result = to or f"value_{len(self.nodes)}"
         self.nodes.append(self._onnx.helper.make_node(operator, names, [result], domain=domain, **settings))
@@ -105,25 +109,25 @@ class _Graph:
         self.nodes.append(self._onnx.helper.make_node("Cast", [value], [result], to=number))
         return result
 
-    def pick(self, table: Any, place: str, kind: Any = np.float64) -> str:
-        """The rows of a constant table at places of shape (rows, 1)."""
-        flat = self.call("Reshape", place, self.constant([-1], np.int64))
+    def pick(self, table: Any, index: str, kind: Any = np.float64) -> str:
+        """Return the rows of a constant table at indices of shape (rows, 1)."""
+        flat = self.call("Reshape", index, self.constant([-1], np.int64))
         return self.call("Gather", self.constant(table, kind), flat, axis=0)
 
     def total(self, terms: Sequence[str]) -> str:
         return terms[0] if len(terms) == 1 else self.call("Sum", *terms)
 
     def count_from(self, value: str, starts: Sequence[float]) -> str:
-        """How many of the starts are at or below the value."""
+        """Return the number of starts at or below the value."""
         reached = self.cast(self.call("GreaterOrEqual", value, self.constant([list(starts)])), "INT64")
         return self.call("ReduceSum", reached, self.constant([1], np.int64), keepdims=1)
 
 
 class _Cell:
-    """A column: where it says something, and a number or the place of a value; refused cells."""
+    """A column: its numbers or indices of values, which cells are present, and which are refused."""
 
-    def __init__(self, graph: _Graph, column: NumberInput | ListInput) -> None:
-        self.column = column
+    def __init__(self, graph: _Graph, column: NumberInput | ListInput, rules: CellRules) -> None:
+        self.column, self._rules = column, rules
         reads_text = isinstance(column, ListInput) and isinstance(column.values[0], str)
         graph.inputs.append(graph.value("STRING" if reads_text else "DOUBLE", column.name, 1))
         read = self._read_list if isinstance(column, ListInput) else self._read_number
@@ -132,46 +136,54 @@ class _Cell:
         self.weight = graph.cast(self.present, "DOUBLE")
 
     def _read_number(self, graph: _Graph, column: NumberInput) -> tuple[str, str]:
-        present = graph.call("Equal", column.name, column.name)  # NaN is not
+        present = self._present(graph)
         if column.missing == "refuse":
             self.refused.append(graph.call("Not", present))
         return graph.call(
             "Where", present, column.name, 0.0 if column.lower is None else column.lower
         ), present
 
+    def _present(self, graph: _Graph) -> str:
+        """Return which numbers are neither NaN nor a code for a gap."""
+        present = graph.call("Equal", self.column.name, self.column.name)
+        rules = self._rules
+        for gap in rules.gap_days if rules.kind == "date" else rules.gap_numbers:
+            is_gap = graph.call("Equal", self.column.name, float(gap))
+            present = graph.call("And", present, graph.call("Not", is_gap))
+        return present
+
     def _read_list(self, graph: _Graph, column: ListInput) -> tuple[str, str]:
-        found = self._places(graph, column)
+        index = self._value_indices(graph, column)
         for rule, mark in ((column.missing, _MISSING), (column.unknown, _UNKNOWN)):
             if rule == "refuse":
-                self.refused.append(graph.call("Equal", found, graph.constant([[mark]], np.int64)))
+                self.refused.append(graph.call("Equal", index, graph.constant([[mark]], np.int64)))
         if column.unknown == "other":
-            unknown = graph.call("Equal", found, graph.constant([[_UNKNOWN]], np.int64))
-            found = graph.call("Where", unknown, graph.constant([[len(column.values)]], np.int64), found)
+            unknown = graph.call("Equal", index, graph.constant([[_UNKNOWN]], np.int64))
+            index = graph.call("Where", unknown, graph.constant([[len(column.values)]], np.int64), index)
         zero = graph.constant([[0]], np.int64)
-        present = graph.call("GreaterOrEqual", found, zero)
-        return graph.call("Where", present, found, zero), present
+        present = graph.call("GreaterOrEqual", index, zero)
+        return graph.call("Where", present, index, zero), present
 
-    def _places(self, graph: _Graph, column: ListInput) -> str:
+    def _value_indices(self, graph: _Graph, column: ListInput) -> str:
         if isinstance(column.values[0], str):
-            keys = [*column.values] if "" in column.values else [*column.values, ""]
-            places = [*range(len(column.values)), _MISSING][: len(keys)]
+            gaps = self._rules.gap_texts
             settings: dict[str, Any] = {
-                "keys_strings": keys,
-                "values_int64s": places,
+                "keys_strings": [*column.values, *gaps],
+                "values_int64s": [*range(len(column.values)), *[_MISSING] * len(gaps)],
                 "default_int64": _UNKNOWN,
             }
             return graph.call("LabelEncoder", column.name, domain="ai.onnx.ml", **settings)
         equal = graph.call("Equal", column.name, graph.constant([[float(value) for value in column.values]]))
-        numbers = graph.constant([[place + 1 for place in range(len(column.values))]], np.int64)
+        numbers = graph.constant([[index + 1 for index in range(len(column.values))]], np.int64)
         hits = graph.call("Mul", graph.cast(equal, "INT64"), numbers)
         found = graph.call("ReduceSum", hits, graph.constant([1], np.int64), keepdims=1)
         found = graph.call("Add", found, graph.constant([[_UNKNOWN]], np.int64))
-        present = graph.call("Equal", column.name, column.name)
-        return graph.call("Where", present, found, graph.constant([[_MISSING]], np.int64))
+        return graph.call("Where", self._present(graph), found, graph.constant([[_MISSING]], np.int64))
 
 
 def _outputs(graph: _Graph, card: Scorecard) -> list[Any]:
-    cells = {column.name: _Cell(graph, column) for column in card.inputs}
+    form = card.file.model_dump()
+    cells = {column.name: _Cell(graph, column, rules_of(column.model_dump(), form)) for column in card.inputs}
     first = graph.call("Mul", cells[card.inputs[0].name].weight, 0.0)  # zeros, as many as there are rows
     zero = graph.call("Add", first, graph.constant([[0.0]]))
     coarse = [_coarse(graph, piece, cells[piece.column]) for piece in card.coarse]
@@ -181,22 +193,22 @@ def _outputs(graph: _Graph, card: Scorecard) -> list[Any]:
     sums = graph.total(
         [graph.call("Add", zero, graph.constant([card.intercept])), *(scores for scores, _ in coarse)]
     )
-    beside = graph.total([zero, *(scores for scores, _ in fine)])
+    fine_sums = graph.total([zero, *(scores for scores, _ in fine)])
     some = graph.call("Greater", square, 0.0)
     root = graph.call("Max", graph.call("Sqrt", graph.call("Where", some, square, 1.0)), card.least)
     scale = graph.call("Where", some, graph.call("Div", math.sqrt(card.share), root), 0.0)
     whole = graph.call("Add", graph.call("Where", some, card.share, 0.0), fine_square)
     length = graph.call("Sqrt", graph.call("Where", graph.call("Greater", whole, 0.0), whole, 1.0))
-    inner = graph.call("Add", graph.call("Mul", scale, sums), beside)
+    inner = graph.call("Add", graph.call("Mul", scale, sums), fine_sums)
     scores = graph.call("Mul", card.factor, graph.call("Div", inner, length))
     if card.centring is not None:
-        scores = _centred(graph, card, scores, scale, square)
+        scores = _centre(graph, card, scores, scale, square)
     scores = graph.call("Add", scores, graph.constant([card.constant]))
     refused = [mark for cell in cells.values() for mark in cell.refused]
-    return _told(graph, card, scores, _refused(graph, refused, zero))
+    return _results(graph, card, scores, _any_refused(graph, refused, zero))
 
 
-def _refused(graph: _Graph, marks: Sequence[str], zero: str) -> str:
+def _any_refused(graph: _Graph, marks: Sequence[str], zero: str) -> str:
     found = graph.call("Greater", zero, 0.0)
     for mark in marks:
         found = graph.call("Or", found, mark)
@@ -204,7 +216,7 @@ def _refused(graph: _Graph, marks: Sequence[str], zero: str) -> str:
 
 
 def _coarse(graph: _Graph, piece: Table | Curve | Slope, cell: _Cell) -> tuple[str, str]:
-    """Scores of shape (rows, outputs), squares of shape (rows, 1)."""
+    """Return scores of shape (rows, outputs) and squares of shape (rows, 1)."""
     if isinstance(piece, Table):
         squares = np.array(piece.squares)[:, np.newaxis]
         scores, square = graph.pick(piece.scores, cell.value), graph.pick(squares, cell.value)
@@ -230,12 +242,12 @@ def _position(graph: _Graph, cell: _Cell) -> str:
     return graph.call("Div", above, column.upper - column.lower)
 
 
-def _curve(graph: _Graph, piece: Curve, place: str) -> tuple[str, str]:
-    scores, squares = [], [graph.call("Add", graph.call("Mul", place, 0.0), piece.square)]
+def _curve(graph: _Graph, piece: Curve, position: str) -> tuple[str, str]:
+    scores, squares = [], [graph.call("Add", graph.call("Mul", position, 0.0), piece.square)]
     if piece.hats:
         hats = np.array(piece.hats)
         intervals = len(hats) - (not piece.cyclic)
-        on = graph.call("Mul", place, float(intervals))
+        on = graph.call("Mul", position, float(intervals))
         left = graph.call("Min", graph.call("Floor", on), float(intervals - 1))
         knot, part = graph.cast(left, "INT64"), graph.call("Sub", on, left)
         rest = graph.call("Sub", 1.0, part)
@@ -243,40 +255,38 @@ def _curve(graph: _Graph, piece: Curve, place: str) -> tuple[str, str]:
             scores.append(graph.call("Mul", share, graph.pick(table, knot)))
             squares.append(graph.call("Mul", share, share))
     if piece.line:
-        along = graph.call("Sub", graph.call("Mul", place, 2.0), 1.0)
+        along = graph.call("Sub", graph.call("Mul", position, 2.0), 1.0)
         scores.append(graph.call("Mul", along, graph.constant([piece.line])))
         squares.append(graph.call("Mul", along, along))
     for turn, wave in zip(
         (0.0, math.pi / 2.0), piece.waves, strict=False
     ):  # a cosine is a sine a quarter later
-        angle = graph.call("Add", graph.call("Mul", place, 2.0 * math.pi), turn)
+        angle = graph.call("Add", graph.call("Mul", position, 2.0 * math.pi), turn)
         scores.append(graph.call("Mul", graph.call("Sin", angle), graph.constant([wave])))
     return graph.total(scores), graph.total(squares)
 
 
 def _fine(graph: _Graph, grid: Grid, cells: dict[str, _Cell]) -> tuple[str, str]:
-    place, weight = "", ""
+    index, weight = "", ""
     for axis in grid.axes:
-        found, says = _bin(graph, axis, cells[axis.column]), cells[axis.column].weight
-        if place:
-            place = graph.call(
-                "Add", graph.call("Mul", place, graph.constant([[axis.size]], np.int64)), found
-            )
-            weight = graph.call("Mul", weight, says)
+        step, present = _bin(graph, axis, cells[axis.column]), cells[axis.column].weight
+        if index:
+            row = graph.call("Mul", index, graph.constant([[axis.size]], np.int64))
+            index, weight = graph.call("Add", row, step), graph.call("Mul", weight, present)
         else:
-            place, weight = found, says
-    return graph.call("Mul", weight, graph.pick(grid.scores, place)), graph.call("Mul", weight, grid.square)
+            index, weight = step, present
+    return graph.call("Mul", weight, graph.pick(grid.scores, index)), graph.call("Mul", weight, grid.square)
 
 
 def _bin(graph: _Graph, axis: Axis, cell: _Cell) -> str:
     step = cell.value if isinstance(cell.column, ListInput) else graph.count_from(cell.value, axis.starts)
-    return graph.pick([[place] for place in axis.places], step, np.int64)
+    return graph.pick([[index] for index in axis.places], step, np.int64)
 
 
-def _centred(graph: _Graph, card: Scorecard, scores: str, scale: str, square: str) -> str:
+def _centre(graph: _Graph, card: Scorecard, scores: str, scale: str, square: str) -> str:
     centring: Any = card.centring
     count = len(card.constant)
-    ends = [graph.constant([place], np.int64) for place in (0, count, count + 1, 1)]
+    ends = [graph.constant([index], np.int64) for index in (0, count, count + 1, 1)]
     own = graph.call("Slice", scores, ends[0], ends[1], ends[3])
     mean = graph.call("Slice", scores, ends[1], ends[2], ends[3])
     by = graph.call("Mul", scale, card.factor)
@@ -289,19 +299,19 @@ def _centred(graph: _Graph, card: Scorecard, scores: str, scale: str, square: st
     return graph.call("Div", graph.call("Mul", moved, centring.stretch), longest)
 
 
-def _told(graph: _Graph, card: Scorecard, scores: str, refused: str) -> list[Any]:
+def _results(graph: _Graph, card: Scorecard, scores: str, refused: str) -> list[Any]:
     outcome = card.outcome
     if isinstance(outcome, Amounts):
         lower, upper = (graph.constant([ends]) for ends in zip(*outcome.bounds, strict=True))
         unit = graph.call("Min", graph.call("Max", scores, -1.0), 1.0)
-        place = graph.call("Div", graph.call("Add", unit, 1.0), 2.0)
-        number = graph.call("Add", lower, graph.call("Mul", graph.call("Sub", upper, lower), place))
+        share = graph.call("Div", graph.call("Add", unit, 1.0), 2.0)
+        number = graph.call("Add", lower, graph.call("Mul", graph.call("Sub", upper, lower), share))
         number = graph.call("Min", graph.call("Max", number, lower), upper)
         graph.call("Where", refused, math.nan, number, to="prediction")
-        told = [graph.value("DOUBLE", "prediction", len(outcome.bounds))]
+        results = [graph.value("DOUBLE", "prediction", len(outcome.bounds))]
     else:
-        told = _classes(graph, outcome, scores, refused)
-    return [*told, graph.value("BOOL", "refused", 1)]
+        results = _classes(graph, outcome, scores, refused)
+    return [*results, graph.value("BOOL", "refused", 1)]
 
 
 def _classes(graph: _Graph, outcome: Classes, scores: str, refused: str) -> list[Any]:
@@ -328,10 +338,10 @@ def _classes(graph: _Graph, outcome: Classes, scores: str, refused: str) -> list
 def _two(graph: _Graph, outcome: Classes, score: str) -> str | None:
     if outcome.calibration is not None:
         own = score if outcome.link == "none" else graph.call("Sigmoid", score)
-        likely = _interpolated(graph, own, outcome.calibration)
+        likely = _interpolate(graph, own, outcome.calibration)
         return graph.call("Concat", graph.call("Sub", 1.0, likely), likely, axis=1)
     if outcome.log_odds is not None:
-        score = _interpolated(graph, score, outcome.log_odds)
+        score = _interpolate(graph, score, outcome.log_odds)
     elif outcome.link == "none":
         return None
     return graph.call("Sigmoid", graph.call("Concat", graph.call("Neg", score), score, axis=1))
@@ -346,12 +356,12 @@ def _several(graph: _Graph, outcome: Classes, scores: str) -> str | None:
     return graph.call("Div", odds, graph.call("ReduceSum", odds, graph.constant([1], np.int64), keepdims=1))
 
 
-def _interpolated(graph: _Graph, x: str, corners: Map) -> str:
-    """Where x lies, the corner to the left and the slope from there on."""
+def _interpolate(graph: _Graph, x: str, corners: Map) -> str:
+    """Return the value at x of a piecewise linear function: the knot to the left, and the slope from there."""
     at, value = np.array(corners.x), np.array(corners.y)
     widths = np.diff(at)
     slopes = np.divide(np.diff(value), widths, out=np.zeros(len(widths)), where=widths > 0.0)
     tables: list[Array] = [np.r_[at[:1], at], np.r_[value[:1], value], np.r_[0.0, slopes, 0.0]]
-    place = graph.count_from(x, corners.x)
-    start, height, slope = (graph.pick(table[:, np.newaxis], place) for table in tables)
+    index = graph.count_from(x, corners.x)
+    start, height, slope = (graph.pick(table[:, np.newaxis], index) for table in tables)
     return graph.call("Add", height, graph.call("Mul", slope, graph.call("Sub", x, start)))

@@ -1,13 +1,13 @@
-"""One SELECT for SQLite, PostgreSQL and DuckDB: nested CASE expressions, step after step.
+"""Write one SELECT for SQLite, PostgreSQL and DuckDB: nested CASE expressions, in steps.
 
-Each step is a MATERIALIZED part of a WITH clause, or a planner would copy an expression into every place of its use.
+Each step is a MATERIALIZED part of a WITH clause, or a planner would copy an expression wherever it is used.
 Functions: floor, sqrt, exp, ln, sin, cos, which SQLite has unless it was built without them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from privlearn.errors import InvalidParameter
@@ -23,20 +23,23 @@ from privlearn.export.scorecard import (
     Slope,
     Table,
 )
-from privlearn.export.sql_cells import UNREADABLE, cell, is_missing
+from privlearn.export.sql_cells import UNREADABLE, SqlCell
 from privlearn.export.sql_expressions import (
-    added,
     between,
     double,
     exp,
     identifier,
-    interpolated,
+    interpolate,
     literal,
     logistic,
     number,
+    sum_of,
     tree,
 )
+from privlearn.export.standalone import rules_of
 from privlearn.export.target import ExportTarget, comment_lines, register_target
+
+_STEPS = ("pl_texts", "pl_forms", "pl_values", "pl_cells", "pl_places", "pl_sums", "pl_lengths", "pl_scores")
 
 
 @register_target
@@ -46,9 +49,9 @@ class SqlTarget(ExportTarget):
     Parameters
     ----------
     table : str, optional
-        From which rows are read; by default the data set's name.
+        Table to read; by default the data set's name.
     keep : sequence of str
-        Columns to give out beside the prediction, an identifier for example; by default those that the model reads.
+        Columns to return with the prediction, such as an identifier; by default those that the model reads.
     """
 
     name = "sql"
@@ -60,31 +63,35 @@ class SqlTarget(ExportTarget):
     def write(self, card: Scorecard) -> bytes:
         source = self.table or card.about["dataset"]
         if source is None:
-            raise InvalidParameter("a model of plain arrays has no data set's name: give table=")
+            raise InvalidParameter("a model of plain arrays names no data set. Pass table=.")
         kept = ", ".join(map(identifier, self.keep or [column.name for column in card.inputs]))
         steps = _Steps(card, kept)
         parts = ",\n".join(
             f"{name} AS MATERIALIZED (\n  SELECT {columns}\n  FROM {before or identifier(source)}\n)"
-            for name, columns, before in steps.written()
+            for name, columns, before in steps
         )
         heading = "".join(f"-- {line}\n" for line in comment_lines(card))
         return f"{heading}WITH {parts}\nSELECT {kept}, {steps.outcome()}\nFROM pl_scores\n".encode()
 
 
 class _Steps:
-    """Cells, places, sums, lengths, scores: each from the one before."""
+    """The steps of the query; each reads the columns of the previous one."""
 
     def __init__(self, card: Scorecard, kept: str) -> None:
         self._card, self._kept = card, kept
-        self._cell = {column.name: f"pl_c{place}" for place, column in enumerate(card.inputs)}
+        self._cell = {column.name: f"pl_c{index}" for index, column in enumerate(card.inputs)}
+        self._readers = {
+            column.name: SqlCell(column, rules_of(column.model_dump(), card.file.model_dump()), f"pl_{index}")
+            for index, column in enumerate(card.inputs)
+        }
         self._input = {column.name: column for column in card.inputs}
         self._outputs = range(len(card.intercept))
         self._bins = {(axis.column, axis.size): axis for grid in card.fine for axis in grid.axes}
 
-    def written(self) -> Iterable[tuple[str, str, str | None]]:
-        """Name, columns and source of each step."""
+    def __iter__(self) -> Iterator[tuple[str, str, str | None]]:
+        """Yield the name, the columns and the source of each step."""
         before = None
-        for name in ("pl_cells", "pl_places", "pl_sums", "pl_lengths", "pl_scores"):
+        for name in _STEPS:
             columns = getattr(self, name.removeprefix("pl_"))()
             yield (
                 name,
@@ -93,13 +100,22 @@ class _Steps:
             )
             before = name
 
+    def texts(self) -> dict[str, str]:
+        return {label: value for reader in self._readers.values() for label, value in reader.texts().items()}
+
+    def forms(self) -> dict[str, str]:
+        return {label: value for reader in self._readers.values() for label, value in reader.forms().items()}
+
+    def values(self) -> dict[str, str]:
+        return {label: value for reader in self._readers.values() for label, value in reader.values().items()}
+
     def cells(self) -> dict[str, str]:
-        read = {self._cell[column.name]: cell(column) for column in self._card.inputs}
-        numbers = [column for column in self._card.inputs if isinstance(column, NumberInput)]
-        return read | {f"{self._cell[column.name]}m": is_missing(column) for column in numbers}
+        read = {self._cell[name]: reader.cell() for name, reader in self._readers.items()}
+        numbers = [column.name for column in self._card.inputs if isinstance(column, NumberInput)]
+        return read | {f"{self._cell[name]}m": self._readers[name].is_missing() for name in numbers}
 
     def places(self) -> dict[str, str]:
-        refused = [_refused(self._cell[column.name], column) for column in self._card.inputs]
+        refused = [_is_refused(self._cell[column.name], column) for column in self._card.inputs]
         found = {"pl_refused": _any(refused)}
         found |= {label: label for label in self._cell.values()}
         for column in self._card.inputs:
@@ -111,7 +127,7 @@ class _Steps:
 
     def _bin(self, axis: Axis) -> str:
         cell = self._cell[axis.column]
-        leaves = [str(place) for place in axis.places]
+        leaves = [str(index) for index in axis.places]
         thresholds: Sequence[float] = axis.starts
         if isinstance(self._input[axis.column], ListInput):
             thresholds = range(1, len(leaves))
@@ -126,15 +142,15 @@ class _Steps:
         found = {"pl_refused": "pl_refused"}
         for k in self._outputs:
             coarse = [self._coarse(piece, k) for piece in card.coarse]
-            found[f"pl_coarse{k}"] = double(added([number(card.intercept[k]), *coarse]))
-            found[f"pl_fine{k}"] = double(added([number(0.0), *(self._fine(grid, k) for grid in card.fine)]))
+            found[f"pl_coarse{k}"] = double(sum_of([number(card.intercept[k]), *coarse]))
+            found[f"pl_fine{k}"] = double(sum_of([number(0.0), *(self._fine(grid, k) for grid in card.fine)]))
         squares = [self._square(piece) for piece in card.coarse]
-        found["pl_square"] = double(added([number(card.constant_square), *squares]))
+        found["pl_square"] = double(sum_of([number(card.constant_square), *squares]))
         filled = [
-            f"CASE WHEN {self._filled(grid)} THEN {number(grid.square)} ELSE {number(0.0)} END"
+            f"CASE WHEN {self._is_filled(grid)} THEN {number(grid.square)} ELSE {number(0.0)} END"
             for grid in card.fine
         ]
-        return found | {"pl_fine_square": double(added([number(0.0), *filled]))}
+        return found | {"pl_fine_square": double(sum_of([number(0.0), *filled]))}
 
     def _coarse(self, piece: Table | Curve | Slope, k: int) -> str:
         cell = self._cell[piece.column]
@@ -143,7 +159,7 @@ class _Steps:
         elif isinstance(piece, Slope):
             value = f"{cell} * {number(piece.scores[k])}"
         else:
-            value = added(list(_curve(f"{cell}p", piece, k)))
+            value = sum_of(list(_curve(f"{cell}p", piece, k)))
         return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {number(0.0)} END"
 
     def _square(self, piece: Table | Curve | Slope) -> str:
@@ -153,18 +169,18 @@ class _Steps:
         elif isinstance(piece, Slope):
             value = f"{cell} * {cell} * {number(piece.square)}"
         else:
-            value = added(list(_curve_squares(f"{cell}p", piece)))
+            value = sum_of(list(_curve_squares(f"{cell}p", piece)))
         return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {number(0.0)} END"
 
-    def _filled(self, grid: Grid) -> str:
+    def _is_filled(self, grid: Grid) -> str:
         return " AND ".join(self._is_there(axis.column) for axis in grid.axes)
 
     def _fine(self, grid: Grid, k: int) -> str:
-        place = "0"
+        index = "0"
         for axis in grid.axes:
-            place = f"({place} * {axis.size} + {self._cell[axis.column]}b{axis.size})"
-        value = tree(place, range(1, len(grid.scores)), [number(row[k]) for row in grid.scores])
-        return f"CASE WHEN {self._filled(grid)} THEN {value} ELSE {number(0.0)} END"
+            index = f"({index} * {axis.size} + {self._cell[axis.column]}b{axis.size})"
+        value = tree(index, range(1, len(grid.scores)), [number(row[k]) for row in grid.scores])
+        return f"CASE WHEN {self._is_filled(grid)} THEN {value} ELSE {number(0.0)} END"
 
     def lengths(self) -> dict[str, str]:
         card = self._card
@@ -175,8 +191,8 @@ class _Steps:
         ]
         root = f"sqrt({number(card.share)} / pl_square)"
         if card.least > 0.0:
-            most = number(math.sqrt(card.share) / card.least)
-            root = f"CASE WHEN pl_square < {number(card.least**2)} THEN {most} ELSE {root} END"
+            limit = number(math.sqrt(card.share) / card.least)
+            root = f"CASE WHEN pl_square < {number(card.least**2)} THEN {limit} ELSE {root} END"
         whole = f"{number(card.share)} + pl_fine_square"
         return {label: label for label in passed} | {
             "pl_scale": double(f"CASE WHEN pl_square > 0 THEN {root} ELSE {number(0.0)} END"),
@@ -215,7 +231,7 @@ class _Steps:
         return ",\n  ".join(f"{value} AS {identifier(name)}" for name, value in columns.items())
 
 
-def _refused(cell: str, column: NumberInput | ListInput) -> str:
+def _is_refused(cell: str, column: NumberInput | ListInput) -> str:
     conditions = [f"{cell} IS NULL"] if column.missing == "refuse" else []
     if isinstance(column, NumberInput):
         conditions.append(f"({cell} IS NULL AND NOT {cell}m)")
@@ -243,9 +259,9 @@ def _position(cell: str, column: NumberInput) -> str:
     return double(f"{above} / {width}")
 
 
-def _curve(place: str, piece: Curve, k: int) -> Iterable[str]:
+def _curve(position: str, piece: Curve, k: int) -> Iterable[str]:
     if piece.hats:
-        along, last = _along(place, piece)
+        along, last = _along(position, piece)
         heights = [number(knot[k]) for knot in (*piece.hats, piece.hats[0])]
         leaves = [
             f"(({i + 1} - {along}) * {heights[i]} + ({along} - {i}) * {heights[i + 1]})"
@@ -253,26 +269,26 @@ def _curve(place: str, piece: Curve, k: int) -> Iterable[str]:
         ]
         yield tree(along, range(1, last + 1), leaves)
     if piece.line:
-        yield f"(2 * {place} - 1) * {number(piece.line[k])}"
+        yield f"(2 * {position} - 1) * {number(piece.line[k])}"
     if piece.waves:
-        angle = f"{number(2.0 * math.pi)} * {place}"
+        angle = f"{number(2.0 * math.pi)} * {position}"
         yield f"sin({angle}) * {number(piece.waves[0][k])} + cos({angle}) * {number(piece.waves[1][k])}"
 
 
-def _curve_squares(place: str, piece: Curve) -> Iterable[str]:
+def _curve_squares(position: str, piece: Curve) -> Iterable[str]:
     yield number(piece.square)
     if piece.hats:
-        along, last = _along(place, piece)
+        along, last = _along(position, piece)
         part = f"({along} - CASE WHEN {along} >= {last} THEN {last} ELSE floor({along}) END)"
         yield f"(1 - {part}) * (1 - {part}) + {part} * {part}"
     if piece.line:
-        yield f"(2 * {place} - 1) * (2 * {place} - 1)"
+        yield f"(2 * {position} - 1) * (2 * {position} - 1)"
 
 
-def _along(place: str, piece: Curve) -> tuple[str, int]:
-    """The position counted in knots, and the last knot to the left of any."""
+def _along(position: str, piece: Curve) -> tuple[str, int]:
+    """Return the position in units of knots, and the index of the last interval."""
     intervals = len(piece.hats) - (not piece.cyclic)
-    return f"({place} * {intervals})", intervals - 1
+    return f"({position} * {intervals})", intervals - 1
 
 
 def _amounts(outcome: Amounts, scores: Sequence[str]) -> dict[str, str]:
@@ -311,11 +327,11 @@ def _classes(outcome: Classes, scores: Sequence[str]) -> dict[str, str]:
 
 
 def _second(outcome: Classes, score: str) -> str | None:
-    """The probability of the second class."""
+    """Return the probability of the second class; None if the model has none."""
     if outcome.calibration is not None:
-        return interpolated(score if outcome.link == "none" else logistic(score), outcome.calibration)
+        return interpolate(score if outcome.link == "none" else logistic(score), outcome.calibration)
     if outcome.log_odds is not None:
-        return logistic(f"({interpolated(score, outcome.log_odds)})")
+        return logistic(f"({interpolate(score, outcome.log_odds)})")
     return None if outcome.link == "none" else logistic(score)
 
 
@@ -324,6 +340,6 @@ def _several(outcome: Classes, scores: Sequence[str]) -> list[str]:
         return []
     if outcome.link == "softmax":
         # exp(s - s_k) summed over s is what 1 is divided by: no score need be the largest
-        return [f"1 / ({added([exp(f'({other} - {one})') for other in scores])})" for one in scores]
+        return [f"1 / ({sum_of([exp(f'({other} - {one})') for other in scores])})" for one in scores]
     odds = [logistic(score) for score in scores]
-    return [f"{one} / ({added(odds)})" for one in odds]
+    return [f"{one} / ({sum_of(odds)})" for one in odds]

@@ -1,4 +1,4 @@
-"""Prediction row by row, by the export to Python, for a privlearn that has neither scipy nor pyarrow."""
+"""Prediction row by row with the exported Python program, for installations without scipy and pyarrow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError, InvalidParameter, MissingPart
 from privlearn.export import standalone
-from privlearn.export.fold import scorecard
-from privlearn.export.reading import file_form
+from privlearn.export.fold import file_form, scorecard
 from privlearn.release.artifact import Release
 
 _ENDINGS = (".csv", ".data", ".tsv", ".txt")
@@ -24,50 +23,52 @@ class RowPredictor:
     Parameters
     ----------
     release : Release
-        Of a linear model without text columns.
-    written : Schema, optional
-        Whose `file` says how files of rows are written; by default as the training's.
+        A linear model without text columns.
+    format_schema : Schema, optional
+        Its `file` describes the format of files of rows; by default that of the training.
 
     Raises
     ------
     MissingPart
-        If the model has a kernel or text columns: those need what `pip install privlearn` brings.
+        If the model has a kernel or text columns, which need the full installation.
     """
 
-    def __init__(self, release: Release, written: Schema | None = None) -> None:
+    def __init__(self, release: Release, format_schema: Schema | None = None) -> None:
         try:
             card = scorecard(release)
         except InvalidParameter:
             raise MissingPart(
-                "only linear models without text columns predict here: `pip install privlearn` brings what kernels "
-                "and texts need"
+                "this installation predicts only with linear models without text columns. Run `pip install privlearn` "
+                "for kernels and texts."
             ) from None
         self._model = json.loads(card.model_dump_json())
-        if written is not None:
-            self._model["file"] = file_form(written).model_dump()
+        if format_schema is not None:
+            self._model["file"] = file_form(format_schema).model_dump()
 
     def predict(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The prediction for cells by column; of classes also their scores and, if there are any, probabilities."""
+        """Return the prediction for cells by column; for classes also scores and, if available, probabilities."""
         try:
             return standalone.predict(dict(row), self._model)
         except ValueError as error:
             raise DataError(f"{error}") from None
 
     def predict_file(self, path: str | Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Each row of a CSV file, and what is predicted for it."""
+        """Yield each row of a CSV file with its prediction."""
         if Path(path).suffix.lower() not in _ENDINGS:
             raise MissingPart(
-                f"{path}: only CSV files are read here; `pip install privlearn` brings what reads others"
+                f"{path}: this installation reads only CSV files. Run `pip install privlearn` for other formats."
             )
         try:
             for line, row in standalone.read_rows(str(path), self._model):
-                yield row, self._predicted(line, row)
+                yield row, self._predict_line(line, row)
         except (UnicodeError, csv.Error):
-            raise DataError(f"{path} is not a CSV file as the schema's `file` describes it") from None
+            raise DataError(
+                f"{path} is not a CSV file in the format of the schema's `file`. Correct the file or the schema."
+            ) from None
         except ValueError as error:
             raise DataError(f"{path}: {error}") from None
 
-    def _predicted(self, line: int, row: dict[str, Any]) -> dict[str, Any]:
+    def _predict_line(self, line: int, row: dict[str, Any]) -> dict[str, Any]:
         try:
             return standalone.predict(row, self._model)
         except ValueError as error:

@@ -6,7 +6,9 @@ const outputs = model.intercept.length;
 const number = (value) => Number(value.toPrecision(4)).toString();
 
 function readCell(column, text) {
-  if (text === "") return column.missing === "refuse" ? undefined : null;
+  const isGap = (code) => code === text || (column.type === "number" && Number(code.replace(",", ".")) === Number(text));
+  if (text === "" || (column.type !== "list" && column.codes.some(isGap)))
+    return column.missing === "refuse" ? undefined : null;
   if (column.type === "list") return Number(text);
   if (column.type === "date") return Date.parse(text + "T00:00:00Z") / 86400000;
   return Number(text);

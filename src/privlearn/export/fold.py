@@ -1,7 +1,7 @@
-"""From a release to its scorecard: each coefficient is multiplied into the piece of the encoding it belongs to.
+"""Fold a release into a scorecard: each coefficient is multiplied into its piece of the encoding.
 
-Nothing is added to what the release holds. Where a bin begins is found in the raw numbers, by bisection with the
-encoder's own functions, so that no other program's logarithm can put a cell into the bin beside.
+A scorecard contains nothing that the release does not. The start of each bin is found in the raw numbers, by bisection
+with the encoder's own functions, so that another program's logarithm cannot put a cell into a neighbouring bin.
 """
 
 from __future__ import annotations
@@ -9,31 +9,36 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privlearn._version import __version__
 from privlearn.arrays import Array, margin
-from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.data.encode.centred import CentredEncoder
-from privlearn.data.encode.column_features import group_of
-from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.encode.positions import Ordered, Places, ends_of, is_cyclic, knots_of, positions
-from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.resolved_rows import ResolvedRows
-from privlearn.data.encode.slots import Cells, coarse_pieces
-from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
+from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.encoding.feature_groups import ColumnCells, coarse_features, is_cyclic, knots_of
+from privlearn.data.encoding.readers import ends_of, positions
+from privlearn.data.schema.columns import (
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    Ordered,
+    OrdinalColumn,
+    TextColumn,
+)
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
-from privlearn.export.reading import codes_told, file_form
 from privlearn.export.scorecard import (
     Amounts,
     Axis,
     Centring,
     Classes,
     Curve,
+    FileForm,
     Grid,
     ListInput,
     Map,
@@ -48,17 +53,17 @@ from privlearn.release.artifact import Release
 from privlearn.release.encoders import base_of
 from privlearn.release.model import LinearModel, Model, RegressionModel
 
-Listed = CategoryColumn | OrdinalColumn
+ListColumn = CategoryColumn | OrdinalColumn
 
 
 def scorecard(release: Release) -> Scorecard:
-    """The release as tables and curves."""
+    """Return the release as tables and curves."""
     model, weights = release.model, _weights(release.model)
     encoder = model.encoder
     if not isinstance(encoder, SchemaEncoder | ArrayEncoder | CentredEncoder):
         raise InvalidParameter(
-            "this model has a kernel's features, which belong to no column, and only linear models are exported: "
-            "predict with Release.load(path).model.predict(table)"
+            "this model has a kernel, and only linear models can be exported. "
+            "Predict with Release.load(path).model.predict(table)."
         )
     centring, constant = None, np.zeros(len(weights))
     if isinstance(encoder, CentredEncoder):
@@ -81,7 +86,7 @@ def scorecard(release: Release) -> Scorecard:
 
 
 def _centring(encoder: CentredEncoder, weights: Array) -> tuple[Centring, Array, Array]:
-    """What is done to the rows, the constants, and weights without constants with the mean as one row more."""
+    """Return the centring, the constants, and the weights without constants with the mean as one more row."""
     features = len(encoder.mean)
     moved = np.zeros((len(weights) + 1, encoder.dimension))
     moved[:, :features] = np.vstack([weights[:, :features], encoder.mean])
@@ -95,7 +100,7 @@ def _centring(encoder: CentredEncoder, weights: Array) -> tuple[Centring, Array,
 
 
 def _weights(model: Model) -> Array:
-    """One row per score; two classes have one, the second one's less the first one's."""
+    """Return one row per score; two classes have one score, that of the second less that of the first."""
     rows = model.coefficients
     if isinstance(model, LinearModel) and len(model.classes) == 2 and len(rows) == 2:
         return rows[1:] - rows[:1]
@@ -103,14 +108,13 @@ def _weights(model: Model) -> Array:
 
 
 def _about(release: Release) -> dict[str, Any]:
-    """Where an export comes from, for its comments: all of it is in the release."""
+    """Return the origin of an export, for its comments; all of it is in the release."""
     schema = getattr(base_of(release.model.encoder), "schema", None)
     certificate = release.certificate
     return {
         "dataset": None if schema is None else schema.name,
         "target": None if schema is None or schema.target is None else schema.target.name,
-        "missing": codes_told(schema),
-        "promise": str(certificate.with_alike),
+        "promise": str(certificate.together),
         "private": certificate.is_private,
         "release_sha256": release.digest,
         "certificate_sha256": hashlib.sha256(json_bytes(certificate.to_dict())).hexdigest(),
@@ -139,15 +143,15 @@ def _outcome(model: Model) -> Classes | Amounts:
 
 
 def _log_odds(probability: float) -> float:
-    """Of certain ones a number beyond all scores."""
+    """Return the log-odds; for probabilities 0 and 1 a number beyond all scores."""
     if probability in (0.0, 1.0):
         return math.copysign(sys.float_info.max, probability - 0.5)
     return math.log(probability) - math.log1p(-probability)
 
 
 def _fold_arrays(encoder: ArrayEncoder, weights: Array) -> dict[str, Any]:
-    """Plain arrays: numbers are measured by the norm bound."""
-    names = [f"x[{place}]" for place in range(encoder.n_features)]
+    """Return the parts of a scorecard for plain arrays, whose numbers are divided by the norm bound."""
+    names = [f"x[{index}]" for index in range(encoder.n_features)]
     slopes, constant = encoder.unscale(weights)
     unit = 1.0 / encoder.clip_bound
     factor = encoder.per_unit / unit
@@ -174,69 +178,61 @@ def _fold_schema(encoder: SchemaEncoder, weights: Array) -> dict[str, Any]:
     texts = [name for name, column in columns.items() if isinstance(column, TextColumn)]
     if texts:
         raise InvalidParameter(
-            f"column {texts[0]!r} is text, whose hashed words no export reads: predict with "
-            "Release.load(path).model.predict(table)"
+            f"column {texts[0]!r} is text, which cannot be exported. "
+            "Predict with Release.load(path).model.predict(table)."
         )
-    left, resolution = _Left(weights), encoder.resolution
-    fine: tuple[Grid, ...] = ()
-    share = 1.0
-    coarse = tuple(_coarse(name, column, left, resolution) for name, column in columns.items())
-    if resolution is not None:
-        resolved = ResolvedRows(encoder.schema, resolution, encoder.fit_intercept)
-        fine, share = tuple(_fine(encoder.schema, resolution, resolved.shares, left)), resolved.shares[-1]
+    left, layout = _RemainingWeights(weights), encoder.layout
+    coarse = tuple(_coarse(name, column, left, layout.is_centred) for name, column in columns.items())
+    fine = tuple(_fine(encoder, left))
     return {
-        "inputs": tuple(_input(name, column) for name, column in columns.items()),
+        "inputs": tuple(
+            _input(name, column, encoder.schema.file.codes_of(name)) for name, column in columns.items()
+        ),
         "coarse": coarse,
         "fine": fine,
         "intercept": _row(left.take(1)[0] if encoder.fit_intercept else np.zeros(len(weights))),
         "constant": np.zeros(len(weights)),
         "constant_square": float(encoder.fit_intercept),
-        "share": share,
+        "share": layout.coarse_share,
         "factor": margin(encoder.dimension),
         "least": 0.0,
     }
 
 
-class _Left:
-    """Weights that no piece has taken yet; features stand in the order of the pieces."""
+class _RemainingWeights:
+    """Weights that no piece has taken yet; features are in the order of the pieces."""
 
     def __init__(self, weights: Array) -> None:
         self._weights, self._start = weights.T, 0
 
     def take(self, width: int) -> Array:
-        """Of the next features: one row each, one column per score."""
+        """Return the weights of the next features, of shape (width, scores)."""
         self._start += width
         return self._weights[self._start - width : self._start]
 
 
-def _input(name: str, column: Any) -> NumberInput | ListInput:
-    told: dict[str, Any] = {"description": None, "unit": None} | column.model_dump(
-        include={"description", "unit"}
-    )
-    settings: dict[str, Any] = {}
+def _input(name: str, column: Any, codes: tuple[str, ...]) -> NumberInput | ListInput:
+    shared: dict[str, Any] = column.model_dump(include={"description", "unit", "missing"})
+    shared |= {"name": name, "codes": codes}
     match column:
         case NumberColumn():
-            settings = {"scale": column.scale, "period": column.period}
             lower, upper = column.lower, column.upper
+            shared |= {"scale": column.scale, "period": column.period}
         case DateColumn():
             lower, upper = ends_of(column)
         case _:
-            return ListInput(
-                name=name, values=column.values, missing=column.missing, unknown=column.unknown, **told
-            )
-    return NumberInput(
-        type=column.type, name=name, lower=lower, upper=upper, missing=column.missing, **settings, **told
-    )
+            return ListInput(values=column.values, unknown=column.unknown, **shared)
+    return NumberInput(type=column.type, lower=lower, upper=upper, **shared)
 
 
-def _coarse(name: str, column: Any, left: _Left, resolution: Resolution | None) -> Table | Curve:
-    if isinstance(column, Listed):
-        features = _features_of_values(name, column, resolution)
+def _coarse(name: str, column: Any, left: _RemainingWeights, is_centred: bool) -> Table | Curve:
+    if isinstance(column, ListColumn):
+        features = _features_of_values(name, column, is_centred)
         scores = features @ left.take(features.shape[1])
         return Table(column=name, scores=_rows(scores), squares=_row(np.square(features).sum(axis=1)))
     cyclic, knots = is_cyclic(column), 0 if column.encoding == "linear" else knots_of(column)
     hats = left.take(knots)
-    centred = knots > 0 and resolution is None
+    centred = knots > 0 and is_centred
     trend = left.take(2 if cyclic else 1)
     return Curve(
         column=name,
@@ -248,78 +244,71 @@ def _coarse(name: str, column: Any, left: _Left, resolution: Resolution | None) 
     )
 
 
-def _features_of_values(name: str, column: Any, resolution: Resolution | None) -> Array:
-    """The encoder's own features of each value of a list, one row each."""
-    cells = _places_of_values(column)
-    if resolution is None:
-        group: Any = group_of(name, column)
-        features = np.empty((len(cells), group.width))
-        group.expand(cells, features)
-        return features
-    parts = []
-    for piece in coarse_pieces(name, column):
-        part = np.zeros((len(cells), piece.width))
-        for place, value in piece.slots({name: Cells(cells, np.ones(len(cells), dtype=np.bool_))}):
-            part[np.arange(len(cells)), place] += value
-        parts.append(part)
+def _features_of_values(name: str, column: Any, is_centred: bool) -> Array:
+    """Return the encoder's features of each value of a list, of shape (values, width)."""
+    cells = ColumnCells.of(_encoded_values(column))
+    groups = coarse_features(name, column)
+    parts = [np.empty((len(cells.values), group.width)) for group in groups]
+    for group, part in zip(groups, parts, strict=True):
+        group.write(cells, part, is_centred)
     return np.hstack(parts)
 
 
-def _places_of_values(column: Any) -> Any:
-    """A list's values as the encoder keeps them: numbers of values, or positions of those that have an order."""
+def _encoded_values(column: Any) -> Any:
+    """Return a list's values as the encoder stores them: indices, or positions of ordered values."""
     if isinstance(column, OrdinalColumn):
         return positions(column, np.arange(len(column.values), dtype=np.float64))
     return np.arange(len(column.values) + (column.unknown == "other"))
 
 
-def _fine(schema: Schema, resolution: Resolution, shares: Sequence[float], left: _Left) -> Iterator[Grid]:
-    """Fine bins, then pairs; each kind's share is divided equally."""
-    ordered = {
-        name: column for name, column in schema.columns.items() if not isinstance(column, CategoryColumn)
-    }
-    bins = {name: resolution.bins_of(column) for name, column in ordered.items()}  # type: ignore[arg-type]
-    single = [{name: size} for name, size in bins.items() if size]
-    sizes = {name: resolution.grid_of(column) for name, column in schema.columns.items()}  # type: ignore[arg-type]
-    paired = [{name: sizes[name] for name in pair} for pair in resolution.pairs_of(schema)]
-    for kind, share in zip((single, paired), shares, strict=False):
-        for cut in kind:
-            square = share / len(kind)
-            weights = left.take(math.prod(cut.values())) * math.sqrt(square)
-            axes = tuple(_axis(name, schema.columns[name], size) for name, size in cut.items())
+def _fine(encoder: SchemaEncoder, left: _RemainingWeights) -> Iterator[Grid]:
+    """Yield the grids of fine bins, then those of pairs; each kind's share is divided equally."""
+    layout, columns = encoder.layout, encoder.schema.columns
+    for groups, share in ((layout.bins, layout.bin_share), (layout.pairs, layout.pair_share)):
+        for _, group in groups:
+            square = share / len(groups)
+            weights = left.take(group.width) * math.sqrt(square)
+            axes = tuple(_axis(name, columns[name], size) for name, size in group.bins)
             yield Grid(axes=axes, scores=_rows(weights), square=square)
 
 
 def _axis(name: str, column: Any, size: int) -> Axis:
-    if isinstance(column, Listed):
-        places = _places_of_values(column)
-        found = Cells(places, np.ones(len(places), dtype=np.bool_)).bins(size)
-        return Axis(column=name, size=size, places=tuple(found.tolist()))
+    if isinstance(column, ListColumn):
+        bins = ColumnCells.of(_encoded_values(column)).bins(size)
+        return Axis(column=name, size=size, places=tuple(bins.tolist()))
     starts = _starts(column, size)
-    places = [0, *(place % size for place in range(1, len(starts) + 1))]
-    return Axis(column=name, size=size, starts=_row(starts), places=tuple(places))
+    indices = [0, *(index % size for index in range(1, len(starts) + 1))]
+    return Axis(column=name, size=size, starts=_row(starts), places=tuple(indices))
 
 
 def _starts(column: Ordered, size: int) -> Array:
-    """The least number that lies in each bin after the first, or beyond: found by halving, to the last bit."""
+    """Return the smallest number in each bin after the first, or beyond: exact, by bisection."""
     lower, upper = ends_of(column)
     last = int(_bins(column, np.array([upper]), size)[0])
-    wanted = np.arange(1, last + 1)
+    targets = np.arange(1, last + 1)
     below, above = np.full(last, lower), np.full(last, upper)
     while True:
         middle = below + (above - below) / 2.0
         if np.all((middle <= below) | (middle >= above)):
             return above
-        reached = _bins(column, middle, size) >= wanted
+        reached = _bins(column, middle, size) >= targets
         above, below = np.where(reached, middle, above), np.where(reached, below, middle)
 
 
-def _bins(column: Ordered, cells: Array, size: int) -> Places:
-    """The encoder's bins, counted on where a period ends and the first begins again."""
-    found = Cells(positions(column, cells), np.ones(len(cells), dtype=np.bool_)).bins(size)
+def _bins(column: Ordered, cells: Array, size: int) -> NDArray[Any]:
+    """Return the encoder's bins; those after the end of a period get the index ``size`` instead of 0."""
+    bins = ColumnCells.of(positions(column, cells)).bins(size)
     period = getattr(column, "period", None)
     if period is None:
-        return found
-    return np.where((cells - ends_of(column)[0]) / period >= 1.0, size, found)
+        return bins
+    return np.where((cells - ends_of(column)[0]) / period >= 1.0, size, bins)
+
+
+def file_form(schema: Schema | None) -> FileForm:
+    """Return the part of the schema's `file` that describes CSV files."""
+    if schema is None:
+        return FileForm()
+    return FileForm(**schema.file.model_dump(include=set(FileForm.model_fields)))
 
 
 def _row(numbers: Any) -> tuple[float, ...]:

@@ -1,13 +1,13 @@
-"""A model as a few tables and curves that any program can add up: what every export is written from.
+"""Scorecards: a model as tables and curves that any program can add up. Every export is written from one.
 
-    C_k = intercept_k + what the coarse pieces give to score k        Q = constant_square + what they give to the square
-    F_k = what the fine pieces give to score k                        R = what they give to the square
+    C_k = intercept_k + sum of the coarse pieces' scores k        Q = constant_square + sum of their squares
+    F_k = sum of the fine pieces' scores k                        R = sum of their squares
     scale = sqrt(share) / max(sqrt(Q), least), or 0 where Q is 0
     length = sqrt(share [Q > 0] + R), or 1 where that is 0
     score_k = factor (scale C_k + F_k) / length + constant_k
 
-A piece whose column says nothing gives nothing. With ``centring`` there is one more score than the model has, m, which
-belongs to the mean; constants are left out of the above, and
+A piece whose column is missing adds 0. With ``centring`` there is one more score than the model has, m, for the mean;
+constants are omitted above, and
 
     distance = sqrt((factor scale)^2 (Q - constant_square) - 2 m + mean_square)
     score_k' = stretch (score_k - offset_k) / max(distance, radius) + constant_k
@@ -27,7 +27,7 @@ Numbers = tuple[float, ...]
 
 
 class Part(BaseModel):
-    """Immutable, and nothing beside what is stated here."""
+    """An immutable part of a scorecard that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -45,17 +45,19 @@ class NumberInput(Part):
     upper: float | None
     scale: Literal["linear", "log"] = "linear"
     period: float | None = None
+    codes: Annotated[tuple[str, ...], Field(description="Codes that count as missing.")] = ()
     missing: Rule
     description: str | None = None
     unit: str | None = None
 
 
 class ListInput(Part):
-    """A column of listed values. Where others are of one kind (``unknown: other``) they count as one value more."""
+    """A column of listed values. With ``unknown: other`` all other values count as one more value."""
 
     type: Literal["list"] = "list"
     name: str
     values: tuple[Value, ...]
+    codes: Annotated[tuple[str, ...], Field(description="Codes that count as missing.")] = ()
     missing: Rule
     unknown: Rule | Literal["other"]
     description: str | None = None
@@ -63,7 +65,7 @@ class ListInput(Part):
 
 
 class Table(Part):
-    """What each value of a list gives."""
+    """The scores and squares that each value of a list adds."""
 
     type: Literal["table"] = "table"
     column: str
@@ -72,7 +74,7 @@ class Table(Part):
 
 
 class Curve(Part):
-    """What a position p gives: between equally spaced knots on a line, a straight line, and waves.
+    """The scores that a position p adds: linear between equally spaced knots, plus a line, plus waves.
 
     With K knots and t = p (K - 1), or t = p K where it is cyclic, i = floor(t) (at most K - 2, or K - 1) and f = t - i:
     (1 - f) hats_i + f hats_(i+1), knots counted modulo K; to the square (1 - f)^2 + f^2. Then (2 p - 1) line, whose
@@ -89,7 +91,7 @@ class Curve(Part):
 
 
 class Slope(Part):
-    """What an unbounded number x gives: x times ``scores``, and x^2 times ``square``."""
+    """The scores that an unbounded number x adds: x times ``scores``; to the square, x^2 times ``square``."""
 
     type: Literal["slope"] = "slope"
     column: str
@@ -98,9 +100,9 @@ class Slope(Part):
 
 
 class Axis(Part):
-    """In which bin a cell lies: of a list, ``places[value]``; of a number, the place of the last start at or below it.
+    """The bin of a cell: ``places[value]`` for a list; for a number, that of the last start at or below it.
 
-    Numbers below all starts have the first place: there is one place more than there are starts.
+    Numbers below all starts have the first of ``places``, which has one entry more than ``starts``.
     """
 
     column: str
@@ -110,7 +112,7 @@ class Axis(Part):
 
 
 class Grid(Part):
-    """What a bin gives, or the cell in which two columns' bins meet: number ``first * size of second + second``."""
+    """The scores of a bin, or of a pair of two columns' bins with the index ``first * size of second + second``."""
 
     axes: tuple[Axis, ...]
     scores: tuple[Numbers, ...] = Field(description="One row per cell, one number per score.")
@@ -125,7 +127,7 @@ class Centring(Part):
 
 
 class Map(Part):
-    """A line through corners, constant beyond the outer ones."""
+    """A piecewise linear function through knots, constant beyond the outer ones."""
 
     x: Numbers
     y: Numbers
@@ -159,23 +161,22 @@ class Amounts(Part):
 
 
 class FileForm(Part):
-    """How CSV files of rows are written, and which texts are gaps in them; cells that are given count as they are."""
+    """How CSV files of rows are written, and how cells that are text are read."""
 
     delimiter: str = ","
     decimal: Literal[".", ","] = "."
     encoding: str = "utf-8"
     names: Annotated[tuple[str, ...], Field(description="Of files without a line of names.")] = ()
-    trim: Annotated[bool, Field(description="Whether blanks around cells say nothing.")] = False
-    missing: tuple[str, ...] = ()
-    missing_in: Annotated[dict[str, tuple[str, ...]], Field(description="Of single columns, beside.")] = {}
+    trim: Annotated[bool, Field(description="Whether blanks around text are ignored.")] = False
+    line_breaks: Annotated[bool, Field(description="Whether quoted cells may hold line breaks.")] = False
 
 
 class Scorecard(Part):
-    """All that a release predicts with, and where it comes from."""
+    """Everything that a release needs to predict, and its origin."""
 
     format: Literal["privlearn scorecard 1"] = "privlearn scorecard 1"
     about: dict[str, Any] = Field(
-        description="Data set, target, codes for gaps, promise, digests of release and certificate."
+        description="Data set, target, guarantee, digests of release and certificate."
     )
     inputs: tuple[Annotated[NumberInput | ListInput, Field(discriminator="type")], ...]
     coarse: tuple[Annotated[Table | Curve | Slope, Field(discriminator="type")], ...]

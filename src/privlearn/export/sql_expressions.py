@@ -17,7 +17,7 @@ def between(value: str, lower: float, upper: float) -> str:
 
 
 def days(text: str) -> str:
-    """Days since 1970-01-01 of 2020-01-31 and what may follow it, by the calendar's rule: functions for it differ."""
+    """Return the days since 1970-01-01 of a text like 2020-01-31, by arithmetic, since date functions differ."""
     year, month, day = _calendar(text)
     years = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"
     months = f"({month} + CASE WHEN {month} <= 2 THEN 9 ELSE -3 END)"
@@ -28,16 +28,16 @@ def days(text: str) -> str:
 
 
 def is_a_day(text: str) -> str:
-    """Whether the calendar has it: there is no 30 February."""
+    """Return whether the day exists in the calendar, unlike 30 February or the year 0."""
     year, month, day = _calendar(text)
     leap = f"({year} % 4 = 0 AND {year} % 100 <> 0 OR {year} % 400 = 0)"
     february = f"CASE WHEN {leap} THEN 29 ELSE 28 END"
     last = f"CASE WHEN {month} = 2 THEN {february} WHEN {month} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
-    return f"({month} BETWEEN 1 AND 12 AND {day} BETWEEN 1 AND {last})"
+    return f"({year} > 0 AND {month} BETWEEN 1 AND 12 AND {day} BETWEEN 1 AND {last})"
 
 
 def _calendar(text: str) -> list[str]:
-    """Year, month and day of 2020-01-31."""
+    """Return the year, month and day of a text like 2020-01-31."""
     parts = ((1, 4), (6, 2), (9, 2))
     return [f"CAST(substr({text}, {start}, {length}) AS INTEGER)" for start, length in parts]
 
@@ -50,7 +50,7 @@ def exp(power: str) -> str:
     return f"exp({between(power, -_FARTHEST, _FARTHEST)})"
 
 
-def interpolated(x: str, corners: Map) -> str:
+def interpolate(x: str, corners: Map) -> str:
     leaves = [number(corners.y[0])]
     for (a, b), (c, d) in zip(
         zip(corners.x, corners.x[1:], strict=False), zip(corners.y, corners.y[1:], strict=False), strict=True
@@ -61,7 +61,7 @@ def interpolated(x: str, corners: Map) -> str:
 
 
 def tree(value: str, thresholds: Sequence[float], leaves: Sequence[str]) -> str:
-    """The leaf after the last threshold at or below the value, by halving."""
+    """Return nested CASE expressions for the leaf after the last threshold at or below the value."""
     if len(leaves) == 1:
         return leaves[0]
     half = len(leaves) // 2
@@ -71,7 +71,7 @@ def tree(value: str, thresholds: Sequence[float], leaves: Sequence[str]) -> str:
     return f"CASE WHEN {value} < {at if isinstance(at, int) else number(at)} THEN {left} ELSE {right} END"
 
 
-def added(terms: Sequence[str]) -> str:
+def sum_of(terms: Sequence[str]) -> str:
     return " + ".join(terms)
 
 
@@ -80,23 +80,25 @@ def double(value: str) -> str:
 
 
 def number(value: float) -> str:
-    """With an exponent: without one DuckDB takes it for a decimal."""
+    """Return a literal with an exponent: without one DuckDB reads it as a decimal."""
     return f"{value:.17e}" if value >= 0.0 else f"({value:.17e})"
 
 
 def identifier(name: str) -> str:
-    """A name in quotes."""
+    """Return a name in quotes."""
     if "\0" in name:
-        raise InvalidParameter("a name with a zero byte cannot be written in SQL")
+        raise InvalidParameter("a name contains a zero byte, which SQL cannot express. Rename it.")
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: Value) -> str:
-    """Text in quotes; numbers and truth values as they are."""
+    """Return a literal: text in quotes, numbers and truth values as they are."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
         return str(value)
     if "\0" in value:
-        raise InvalidParameter("text with a zero byte cannot be written in SQL")
+        raise InvalidParameter(
+            "a text contains a zero byte, which SQL cannot express. Change it in the schema."
+        )
     return "'" + value.replace("'", "''") + "'"

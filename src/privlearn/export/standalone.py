@@ -3,8 +3,8 @@
     python THIS_FILE new_rows.csv > predictions.csv
     predict({"age": 41, "sex": "female"})                 in Python, where its columns are age and sex
 
-A cell is missing if it is None, NaN or an empty text; in a file also if it is a code for a gap.
-A row that the model does not accept is a ValueError.
+A cell is missing if it is None, NaN, an empty text or a code for missing cells. Text is read as in a file.
+A row that the model does not accept raises a ValueError.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ import gzip
 import json
 import math
 import os
+import re
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
 
 MODEL: dict[str, Any] = json.loads("null")
 
-EPOCH = datetime.date(1970, 1, 1).toordinal()
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def predict(row: dict[str, Any], model: dict[str, Any] = MODEL) -> dict[str, Any]:
-    """The prediction for one row of raw cells; with classes also their scores and, if there are any, probabilities."""
+    """Return the prediction for one row of raw cells; for classes also scores and, if available, probabilities."""
     scores = decision_scores(row, model)
     outcome = model["outcome"]
     if outcome["type"] == "numbers":
@@ -34,26 +37,26 @@ def predict(row: dict[str, Any], model: dict[str, Any] = MODEL) -> dict[str, Any
         return {"prediction": numbers[0] if len(numbers) == 1 else numbers}
     labels = outcome["labels"]
     chosen = int(scores[0] > outcome["threshold"]) if len(labels) == 2 else scores.index(max(scores))
-    found = {"prediction": labels[chosen], "scores": scores}
-    likely = probabilities(scores, outcome)
-    return found if likely is None else {**found, "probabilities": dict(zip(labels, likely, strict=True))}
+    result = {"prediction": labels[chosen], "scores": scores}
+    shares = probabilities(scores, outcome)
+    return result if shares is None else {**result, "probabilities": dict(zip(labels, shares, strict=True))}
 
 
 def decision_scores(row: dict[str, Any], model: dict[str, Any] = MODEL) -> list[float]:
-    """What the model adds up: one number for two classes, one per class or per number otherwise."""
+    """Return the scores of a row: one number for two classes, otherwise one per class or predicted number."""
     inputs = {column["name"]: column for column in model["inputs"]}
-    cells = {name: read_cell(row.get(name), column) for name, column in inputs.items()}
+    cells = {name: read_cell(row.get(name), column, model["file"]) for name, column in inputs.items()}
     coarse, square = list(model["intercept"]), model["constant_square"]
     for piece in model["coarse"]:
         cell = cells[piece["column"]]
         if cell is not None:
             scores, own = _coarse(piece, cell, inputs[piece["column"]])
-            coarse, square = _added(coarse, scores), square + own
+            coarse, square = _add(coarse, scores), square + own
     fine, fine_square = [0.0] * len(coarse), 0.0
     for grid in model["fine"]:
-        place = _place(grid["axes"], cells)
-        if place is not None:
-            fine, fine_square = _added(fine, grid["scores"][place]), fine_square + grid["square"]
+        index = _grid_index(grid["axes"], cells)
+        if index is not None:
+            fine, fine_square = _add(fine, grid["scores"][index]), fine_square + grid["square"]
 
     share = model["share"] if square > 0.0 else 0.0
     scale = math.sqrt(share) / max(math.sqrt(square), model["least"]) if square > 0.0 else 0.0
@@ -63,63 +66,84 @@ def decision_scores(row: dict[str, Any], model: dict[str, Any] = MODEL) -> list[
     ]
     if model["centring"] is not None:
         inside = (model["factor"] * scale) ** 2 * (square - model["constant_square"])
-        scores = _centred(scores, inside, model["centring"])
-    return _added(scores, model["constant"])
+        scores = _centre(scores, inside, model["centring"])
+    return _add(scores, model["constant"])
 
 
-def _centred(scores: list[float], inside: float, centring: dict[str, Any]) -> list[float]:
+def _centre(scores: list[float], inside: float, centring: dict[str, Any]) -> list[float]:
     *scores, mean = scores
     distance = math.sqrt(max(inside - 2.0 * mean + centring["mean_square"], 0.0))
     stretch = centring["stretch"] / max(distance, centring["radius"])
     return [stretch * (score - offset) for score, offset in zip(scores, centring["offsets"], strict=True)]
 
 
-def _added(one: list[float], other: list[float]) -> list[float]:
+def _add(one: list[float], other: list[float]) -> list[float]:
     return [a + b for a, b in zip(one, other, strict=True)]
 
 
-def read_cell(cell: Any, column: dict[str, Any]) -> Any:
-    """A number, or the place of a listed value; None where the column says nothing about the row."""
-    name, listed = column["name"], column.get("values", ())
-    if cell is None or cell != cell or (cell == "" and "" not in listed):
-        return _nothing(f"column {name!r} has no cell", column["missing"])
-    if column["type"] == "date":
-        return _days(cell, name)
-    if column["type"] == "number":
-        return _number(cell, name)
-    value = _like(listed[0], cell, name)
-    if value in listed:
-        return listed.index(value)
+def read_cell(cell: Any, column: dict[str, Any], form: dict[str, Any]) -> Any:
+    """Return a number, or the index of a listed value; None where the cell is missing or its value is ignored."""
+    name, rules = column["name"], rules_of(column, form)
+    try:
+        value = rules.read(cell) if isinstance(cell, str) else _read_typed(cell, rules)
+    except UnreadableCell:
+        raise ValueError(f"column {name!r} holds a cell that is not {_NAMES[rules.kind]}") from None
+    if value is None:
+        return _ignore(f"column {name!r} has no cell", column["missing"])
+    if column["type"] != "list":
+        return value
+    if value in column["values"]:
+        return column["values"].index(value)
     if column["unknown"] == "other":
-        return len(listed)
-    return _nothing(f"column {name!r} has a value that the model does not list", column["unknown"])
+        return len(column["values"])
+    return _ignore(f"column {name!r} has a value that the model does not list", column["unknown"])
 
 
-def _nothing(what: str, rule: str) -> None:
-    if rule == "refuse":
-        raise ValueError(f"{what}, and the model does not accept that")
+_NAMES = {
+    "number": "a number",
+    "whole": "a whole number",
+    "truth": "true or false",
+    "date": "a date such as 2020-01-31",
+    "text": "text",
+}
 
 
-def _number(cell: Any, name: str) -> float:
+def rules_of(column: dict[str, Any], form: dict[str, Any]) -> CellRules:
+    """Return how the cells of one of the model's columns are read."""
+    kind, values = column["type"], tuple(column.get("values", ()))
+    if values:
+        kind = "text" if isinstance(values[0], str) else "truth" if isinstance(values[0], bool) else "whole"
+    texts = values if kind == "text" else ()
+    return CellRules(kind, tuple(column["codes"]), form["decimal"], form["trim"], texts)
+
+
+def _read_typed(cell: Any, rules: CellRules) -> Any:
+    """Return the value of a cell that is not text: None, a number, true or false, or a date."""
+    if cell is None or cell != cell:
+        return None
+    if isinstance(cell, datetime.date) and rules.kind == "date":
+        day = cell.toordinal() - _EPOCH
+        return None if day in rules.gap_days else float(day)
+    if isinstance(cell, bool) and rules.kind in ("number", "truth"):
+        return float(cell)
+    if rules.kind not in ("number", "whole", "truth") or isinstance(cell, bool | datetime.date):
+        raise UnreadableCell
+    return rules.number(_as_float(cell))
+
+
+def _as_float(cell: Any) -> float:
     try:
         return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
     except (TypeError, ValueError):
-        raise ValueError(f"column {name!r} holds a cell that is not a number") from None
+        raise UnreadableCell from None
 
 
-def _days(cell: Any, name: str) -> float:
-    try:
-        day = cell if isinstance(cell, datetime.date) else datetime.date.fromisoformat(str(cell)[:10])
-    except ValueError:
-        raise ValueError(f"column {name!r} holds a cell that is not a date such as 2020-01-31") from None
-    return float(day.toordinal() - EPOCH)
-
-
-def _like(value: Any, cell: Any, name: str) -> Any:
-    """A cell in the type of the listed values: a CSV file has nothing but text."""
-    if isinstance(value, bool):
-        return {"true": True, "1": True, "false": False, "0": False}.get(str(cell).lower())
-    return _number(cell, name) if isinstance(value, int) else cell
+def _ignore(what: str, rule: str) -> None:
+    """Raise a ValueError if the model does not accept such cells."""
+    if rule == "refuse":
+        raise ValueError(f"{what}, and the model does not accept that")
 
 
 def _coarse(piece: dict[str, Any], cell: Any, column: dict[str, Any]) -> tuple[list[float], float]:
@@ -131,7 +155,7 @@ def _coarse(piece: dict[str, Any], cell: Any, column: dict[str, Any]) -> tuple[l
 
 
 def position(number: float, column: dict[str, Any]) -> float:
-    """Where a number lies between the ends of its column, from 0 to 1."""
+    """Return the position of a number between the ends of its column, from 0 to 1."""
     lower, upper = float(column["lower"]), float(column["upper"])
     period: float | None = column["period"]
     above = min(max(number, lower), upper) - lower
@@ -142,43 +166,43 @@ def position(number: float, column: dict[str, Any]) -> float:
     return above / (upper - lower)
 
 
-def _curve(piece: dict[str, Any], place: float) -> tuple[list[float], float]:
+def _curve(piece: dict[str, Any], along: float) -> tuple[list[float], float]:
     square, hats = piece["square"], piece["hats"]
     given: list[tuple[float, list[float]]] = []
     if hats:
         intervals = len(hats) if piece["cyclic"] else len(hats) - 1
-        left = min(int(place * intervals), intervals - 1)
-        part = place * intervals - left
+        left = min(int(along * intervals), intervals - 1)
+        part = along * intervals - left
         given += [(1.0 - part, hats[left]), (part, hats[(left + 1) % len(hats)])]
         square += (1.0 - part) ** 2 + part**2
     if piece["line"]:
-        given.append((2.0 * place - 1.0, piece["line"]))
-        square += (2.0 * place - 1.0) ** 2
+        given.append((2.0 * along - 1.0, piece["line"]))
+        square += (2.0 * along - 1.0) ** 2
     if piece["waves"]:
-        angle = 2.0 * math.pi * place
+        angle = 2.0 * math.pi * along
         given += [(math.sin(angle), piece["waves"][0]), (math.cos(angle), piece["waves"][1])]
     scores = [sum(by * row[k] for by, row in given) for k in range(len(given[0][1]))]
     return scores, square
 
 
-def _place(axes: list[dict[str, Any]], cells: dict[str, Any]) -> int | None:
-    """The cell of a grid; None if one of its columns says nothing."""
-    found = 0
+def _grid_index(axes: list[dict[str, Any]], cells: dict[str, Any]) -> int | None:
+    """Return the index of a grid's cell; None if one of its columns is missing."""
+    index = 0
     for axis in axes:
         cell = cells[axis["column"]]
         if cell is None:
             return None
         step = cell if isinstance(cell, int) else bisect.bisect_right(axis["starts"], cell)
-        found = found * axis["size"] + axis["places"][step]
-    return found
+        index = index * axis["size"] + axis["places"][step]
+    return index
 
 
 def probabilities(scores: list[float], outcome: dict[str, Any]) -> list[float] | None:
-    """Of the classes, in the order of the labels; None if the model has none."""
+    """Return the probabilities of the classes, in the order of the labels; None if the model has none."""
     if outcome["calibration"] is not None:
         score = scores[0] if outcome["link"] == "none" else logistic(scores[0])
-        likely = interpolate(score, outcome["calibration"])
-        return [1.0 - likely, likely]
+        share = interpolate(score, outcome["calibration"])
+        return [1.0 - share, share]
     if outcome["log_odds"] is not None:
         scores = [interpolate(scores[0], outcome["log_odds"])]
     elif outcome["link"] == "none":
@@ -197,7 +221,7 @@ def logistic(score: float) -> float:
 
 
 def interpolate(x: float, corners: dict[str, list[float]]) -> float:
-    """The value of a line through corners, constant beyond the outer ones."""
+    """Return the value of a piecewise linear function through corners, constant beyond the outer ones."""
     right = bisect.bisect_right(corners["x"], x)
     if right == 0 or right == len(corners["x"]):
         return corners["y"][0 if right == 0 else -1]
@@ -206,20 +230,20 @@ def interpolate(x: float, corners: dict[str, list[float]]) -> float:
 
 
 def _from_unit(score: float, lower: float, upper: float) -> float:
-    place = (min(max(score, -1.0), 1.0) + 1.0) / 2.0
-    return min(max(lower + (upper - lower) * place, lower), upper)
+    share = (min(max(score, -1.0), 1.0) + 1.0) / 2.0
+    return min(max(lower + (upper - lower) * share, lower), upper)
 
 
 def main(path: str, model: dict[str, Any] = MODEL) -> None:
-    """A CSV file in, written as the schema said, predictions as CSV out."""
+    """Read a CSV file in the format of the schema, and print predictions as CSV."""
     writer = None
     for line, row in read_rows(path, model):
         try:
-            found = predict(row, model)
+            result = predict(row, model)
         except ValueError as error:
             raise ValueError(f"line {line}: {error}") from None
-        shares = found.get("probabilities", {}).items()
-        cells = {"prediction": found["prediction"]} | {f"probability_{label}": one for label, one in shares}
+        shares = result.get("probabilities", {}).items()
+        cells = {"prediction": result["prediction"]} | {f"probability_{label}": one for label, one in shares}
         if writer is None:
             writer = csv.DictWriter(sys.stdout, list(cells), lineterminator="\n")
             writer.writeheader()
@@ -227,37 +251,58 @@ def main(path: str, model: dict[str, Any] = MODEL) -> None:
 
 
 def read_rows(path: str, model: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a CSV file, packed if it ends in .gz, None where they have gaps, and the line where each ends."""
+    """Yield the rows of a CSV file, unpacked if its name ends in .gz, with the number of the line where each ends."""
     form = model["file"]
-    encoding = (
-        "utf-8-sig" if form["encoding"].lower().replace("_", "-") in ("utf-8", "utf8") else form["encoding"]
-    )
+    is_utf8 = form["encoding"].lower().replace("_", "-") in ("utf-8", "utf8")
     opened = gzip.open if str(path).lower().endswith(".gz") else open
-    with opened(path, "rt", newline="", encoding=encoding) as file:
-        lines = csv.reader(file, delimiter=form["delimiter"], skipinitialspace=form["trim"])
-        names = form["names"] or [name.strip() if form["trim"] else name for name in next(lines, [])]
+    with opened(path, "rt", newline="", encoding="utf-8-sig" if is_utf8 else form["encoding"]) as file:
+        records = _records(_lines(file), form)
+        names = form["names"] or [
+            name.strip(BLANKS) if form["trim"] else name for name in next(records, (0, []))[1]
+        ]
         for column in model["inputs"]:
             if names.count(column["name"]) != 1:
                 raise ValueError(f"the model reads column {column['name']!r}, which the file must have once")
-        for cells in lines:
+        for number, cells in records:
             if not cells and len(names) > 1:
                 continue  # an empty line
             if len(cells or [""]) != len(names):
-                raise ValueError(f"line {lines.line_num}: it needs as many cells as there are names")
-            row = dict(zip(names, cells or [""], strict=True))
-            read = {column["name"]: _text(row[column["name"]], column, form) for column in model["inputs"]}
-            yield lines.line_num, {**row, **read}
+                raise ValueError(f"line {number}: it needs as many cells as there are names")
+            yield number, dict(zip(names, cells or [""], strict=True))
 
 
-def _text(cell: str, column: dict[str, Any], form: dict[str, Any]) -> str | None:
-    """A file's cell, or None where it is a code for a gap."""
-    cell = cell.strip() if form["trim"] else cell
-    if cell in form["missing"] or cell in form["missing_in"].get(column["name"], ()):
-        return None
-    is_number = column["type"] == "number" or (
-        column["type"] == "list" and isinstance(column["values"][0], int)
+def _lines(file: TextIO) -> Iterator[str]:
+    """Yield lines without their ends; all ends must be of one kind, or a cell could hide other records."""
+    alone = None
+    for number, line in enumerate(file, start=1):
+        text = line.rstrip("\r\n")
+        if alone is None and text != line:
+            alone = line.endswith("\r")
+        if "\r" in text or (text != line and line.endswith("\r") != alone) or len(line) - len(text) > 2:
+            raise ValueError(f"line {number}: the file has several kinds of line ends")
+        yield text
+
+
+def _records(lines: Iterable[str], form: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each record; one record is one line, unless the format allows line breaks in cells."""
+    wrong = (
+        "line {}: a cell that begins with a quote must end with one, and a quote inside it is written twice"
     )
-    return cell.replace(form["decimal"], ".") if is_number else cell
+    if form["line_breaks"]:
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter=form["delimiter"], strict=True)
+        try:
+            yield from ((reader.line_num, cells) for cells in reader)
+        except csv.Error:
+            raise ValueError(wrong.format(reader.line_num)) from None
+        return
+    delimiter = re.escape(form["delimiter"])
+    plain = '(?![ \\t\u00a0]+")' if form["trim"] else ""
+    cell = rf'(?:"(?:[^"]|"")*"|{plain}[^"{delimiter}][^{delimiter}]*|)'
+    record = re.compile(f"{cell}(?:{delimiter}{cell})*")
+    for number, line in enumerate(lines, start=1):
+        if '"' in line and not record.fullmatch(line):
+            raise ValueError(wrong.format(number))
+        yield number, next(csv.reader([line], delimiter=form["delimiter"], strict=True), [])
 
 
 if __name__ == "__main__":
@@ -269,7 +314,9 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1])
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has enough, as `head` has; what is left goes nowhere
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does: discard the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except UnicodeError:
+        sys.exit(f"{sys.argv[1]}: the file holds text that is not in {MODEL['file']['encoding']}")
     except (OSError, EOFError, ValueError, csv.Error) as problem:
         sys.exit(f"{sys.argv[1]}: {problem}")

@@ -1,4 +1,4 @@
-"""A target of exports: one file that writes a scorecard in a language of its own, and registers itself."""
+"""Targets of exports: classes that write a scorecard in one language, and their registry. JSON is one of them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, TypeVar
 
-from privlearn.errors import InvalidParameter, did_you_mean, shown
+from privlearn.errors import InvalidParameter, did_you_mean, preview
 from privlearn.export.fold import scorecard
 from privlearn.export.scorecard import Scorecard
-from privlearn.extensions import enlist
+from privlearn.imports import register
 from privlearn.release.artifact import Release
 
 
 class ExportTarget(ABC):
-    """Settings of one target are the parameters of its class.
+    """A language that scorecards are written in; the parameters of a subclass are its settings.
 
     Attributes
     ----------
     name : str
         As in ``privlearn export --to NAME``.
     suffix : str
-        Of a file's name.
+        Suffix of file names.
     is_text : bool, default=True
-        Whether a terminal can show it.
+        Whether a terminal can show the result.
     """
 
     name: ClassVar[str]
@@ -32,7 +32,7 @@ class ExportTarget(ABC):
 
     @abstractmethod
     def write(self, card: Scorecard) -> bytes:
-        """A file's content. It holds what the release holds, and nothing else."""
+        """Return the content of a file, which depends on the release alone."""
 
 
 TARGETS: dict[str, type[ExportTarget]] = {}
@@ -41,26 +41,37 @@ Target = TypeVar("Target", bound=type[ExportTarget])
 
 
 def register_target(kind: Target) -> Target:
-    """Make a target known by its name."""
-    enlist(TARGETS, kind.name, kind, "target of exports", ("suffix",))
+    """Register a target under its name."""
+    register(TARGETS, kind.name, kind, "target of exports", ("suffix",))
     return kind
 
 
+@register_target
+class JsonTarget(ExportTarget):
+    """The scorecard itself; `Scorecard.model_json_schema()` describes it."""
+
+    name = "json"
+    suffix = ".json"
+
+    def write(self, card: Scorecard) -> bytes:
+        return card.model_dump_json(indent=1).encode() + b"\n"
+
+
 def export_release(release: Release, to: str, **settings: Any) -> bytes:
-    """A release in another language: raw columns in, predictions and probabilities out, the encoding included.
+    """Return a release in another language: raw columns in, predictions and probabilities out, encoding included.
 
     Parameters
     ----------
     release : Release
-        Of a linear model without text columns.
+        A linear model without text columns.
     to : {"onnx", "sql", "json", "python", "html-calculator"}
     **settings
-        Of that target; ``table`` and ``keep`` for SQL.
+        Settings of the target: ``table`` and ``keep`` for SQL.
 
     Returns
     -------
     bytes
-        A file's content. It depends on the release alone, so it costs nothing.
+        The content of a file. It depends on the release alone, so it costs nothing.
     """
     return target_named(to, settings).write(scorecard(release))
 
@@ -68,26 +79,23 @@ def export_release(release: Release, to: str, **settings: Any) -> bytes:
 def target_named(to: str, settings: dict[str, Any]) -> ExportTarget:
     if to not in TARGETS:
         meant = did_you_mean(to, TARGETS)
-        raise InvalidParameter(f"there is no export to {shown(to)}: {', '.join(TARGETS)}{meant}")
+        raise InvalidParameter(f"unknown export {preview(to)}. Use one of: {', '.join(TARGETS)}{meant}")
     kind = TARGETS[to]
     unknown = [name for name in settings if name not in inspect.signature(kind).parameters]
     if unknown:
-        raise InvalidParameter(f"an export to {to} has no setting {unknown[0]!r}: leave it out")
+        raise InvalidParameter(f"an export to {to} has no setting {unknown[0]!r}. Omit it.")
     return kind(**settings)
 
 
 def comment_lines(card: Scorecard) -> list[str]:
-    """Where an export comes from, for its first lines."""
+    """Return the first lines of an export: its origin and guarantee."""
     about = card.about
-    promise = about["promise"] if about["private"] else "NOT PRIVATE: nothing is promised"
+    guarantee = about["promise"] if about["private"] else "NOT PRIVATE, no guarantee"
     lines = [
         f"Model of {about['target'] or 'a target'} in {about['dataset'] or 'plain arrays'}, by {about['made_with']}.",
-        f"Promise: {promise}.",
+        f"Guarantee: {guarantee}.",
         f"Release SHA-256:     {about['release_sha256']}",
         f"Certificate SHA-256: {about['certificate_sha256']}",
     ]
-    if about.get("missing"):
-        lines.insert(1, about["missing"])
-    return [
-        " ".join(line.split()) for line in lines
-    ]  # a name may hold a line break, which would end a comment
+    # A name may contain a line break, which would end a comment.
+    return [" ".join(line.split()) for line in lines]

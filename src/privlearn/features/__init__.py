@@ -1,4 +1,10 @@
-"""From bounded vectors to bounded features: kernels, and finite maps for them that are public."""
+"""Kernels, and public finite feature maps for them: from vectors of norm at most 1 to features of norm at most 1.
+
+Start with `kernel` (what a kernel is) and `kernels` (those with a name), then `feature_map`, `fourier` and `landmarks`.
+`equal_blocks` makes a row's features independent of the other rows, bit for bit. Nothing is fitted to private rows.
+
+May import `data` and the modules at the top of privlearn.
+"""
 
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.fourier import FourierFeatures

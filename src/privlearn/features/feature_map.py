@@ -1,4 +1,4 @@
-"""What every feature map has in common: no fit, each row by itself, no row longer than 1."""
+"""The base class of feature maps: public, nothing to fit, each row by itself, norms at most 1."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from privlearn.arrays import Features, is_sparse, shorten
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, preview
 from privlearn.features.kernel import row_count
-from privlearn.heavy import sparse
+from privlearn.imports import sparse
 
-BLOCK = 2048  # rows; 512 to 4096 cost the same on one core, and larger ones wait less often for a busy second
+# Rows. 512 to 4096 are equally fast on one core, and larger blocks wait less for a busy second core.
+BLOCK = 2048
 
 Precision = Literal["float32", "float64"] | type[np.float32] | type[np.float64]
 
@@ -21,15 +22,15 @@ Precision = Literal["float32", "float64"] | type[np.float32] | type[np.float64]
 class FeatureMap(ABC):
     """A public map from points to vectors of norm at most 1.
 
-    It is made from public settings alone and has nothing to fit, so one record of a training set cannot
-    move the features of another, not by a bit.
+    It is created from public settings only and has nothing to fit, so a record cannot change the features of another
+    record, not even by a bit.
 
     Attributes
     ----------
     dimension : int
         Number of features.
     norm_bound : float
-        1.0: no row of features is longer, in exact arithmetic.
+        1.0: the bound of the norms of rows, in exact arithmetic.
     """
 
     norm_bound = 1.0
@@ -37,18 +38,18 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def _fill(self, X: Any, out: Features) -> None:
-        """Write the features of the points X into ``out``, each row's as a function of that row alone."""
+        """Write the features of the points X to ``out``; each row depends on its own point only."""
 
     def transform(self, X: Any, dtype: Precision = np.float64, *, may_be_empty: bool = False) -> Features:
-        """Features of every point, of shape (n, dimension).
+        """Return the features of every point, of shape (n, dimension).
 
         Parameters
         ----------
         X : array, CSR matrix, or the sequence that the kernel takes
         dtype : float64 or float32
-            In which the features are kept; float32 needs half the memory.
+            Type of the features; float32 needs half the memory.
         may_be_empty : bool, default=False
-            Whether there may be no point, of which the kernel is then not asked.
+            Whether to accept no points; the kernel is then not called.
         """
         kind, rows = _precision(dtype), _sliceable(X)
         features: Features = np.empty(
@@ -62,9 +63,9 @@ class FeatureMap(ABC):
     def blocks(
         self, X: Any, rows: int = BLOCK, dtype: Precision = np.float64
     ) -> Iterator[tuple[slice, Features]]:
-        """Features of ``rows`` points at a time, each block with the slice of X it belongs to."""
+        """Yield the features of ``rows`` points at a time, each block with its slice of X."""
         if rows < 1:
-            raise InvalidParameter(f"rows must be at least 1, not {shown(rows)}")
+            raise InvalidParameter(f"rows must be at least 1, not {preview(rows)}")
         return self._blocks(_sliceable(X), rows, _precision(dtype))
 
     def _blocks(self, X: Any, rows: int, kind: Any) -> Iterator[tuple[slice, Features]]:
@@ -74,7 +75,7 @@ class FeatureMap(ABC):
 
 def _precision(dtype: Any) -> Any:
     if dtype not in (np.float32, np.float64, "float32", "float64"):
-        raise InvalidParameter("features are float32 or float64: dtype='float32' or dtype='float64'")
+        raise InvalidParameter("dtype must be 'float32' or 'float64'")
     return np.dtype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Paired random Fourier features: a finite map, of norm 1, for shift-invariant kernels (docs/theory/fourier.md)."""
+"""Paired random Fourier features: a finite map of norm 1 for shift-invariant kernels (docs/theory/fourier.md)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array, Features, safe_norm
-from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.errors import DataError, InvalidParameter, preview
 from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.kernel import Kernel, as_points
-from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, named_kernels
+from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, kernel_names
 
-MOST_FREQUENCIES = 2**27  # one gigabyte
+MAX_FREQUENCIES = 2**27  # one gigabyte
 
 
 class FourierFeatures(FeatureMap):
     """(cos <w_1, x>, ..., cos <w_D, x>, sin <w_1, x>, ..., sin <w_D, x>) / sqrt(D), D = n_pairs.
 
     Inner products of features estimate the kernel without bias, with standard deviation at most 1/sqrt(D).
-    The frequencies come from a public seed, so that a release need only name it.
+    The frequencies come from a public seed, so that a release states only the seed.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class FourierFeatures(FeatureMap):
     n_pairs : int
         Number of frequencies; Gaussian noise in a prediction does not grow with it.
     seed : int
-        Public, at least 0, chosen without looking at the data.
+        Public, at least 0, chosen without reading the data.
 
     Notes
     -----
@@ -55,46 +55,46 @@ class FourierFeatures(FeatureMap):
     def __init__(self, kernel: Kernel, n_inputs: int, n_pairs: int, seed: int) -> None:
         if not isinstance(kernel, ShiftInvariantKernel):
             raise InvalidParameter(
-                f"only the kernels {', '.join(named_kernels(ShiftInvariantKernel))} have Fourier features: "
-                "for any other use landmark features on public points"
+                f"only the kernels {', '.join(kernel_names(ShiftInvariantKernel))} have Fourier features. "
+                "For other kernels use landmark features on public points."
             )
         self.kernel = kernel
         self.n_inputs = _whole("n_inputs", n_inputs, 1)
         self.n_pairs = _whole("n_pairs (fourier_pairs)", n_pairs, 1)
         self.seed = _whole("seed (fourier_seed)", seed, 0)
-        if self.n_inputs * self.n_pairs > MOST_FREQUENCIES:
+        if self.n_inputs * self.n_pairs > MAX_FREQUENCIES:
             raise InvalidParameter(
-                f"{self.n_inputs} inputs x {self.n_pairs} pairs need more than a gigabyte of frequencies: "
-                "take fewer pairs, hash texts to fewer columns, or use landmark features"
+                f"{self.n_inputs} inputs x {self.n_pairs} pairs need more than a gigabyte of frequencies. "
+                "Use fewer pairs, hash texts to fewer columns, or use landmark features."
             )
         self.dimension = 2 * self.n_pairs
 
     @cached_property
     def _turns(self) -> Array:
-        """Drawn when they are needed: a release can be verified without."""
+        """Return the frequencies in turns; drawn when they are needed, since verification does not need them."""
         turns = _frequencies(self.kernel, self.n_inputs * self.n_pairs, self.seed) / (2.0 * np.pi)
         return turns.reshape(self.n_inputs, self.n_pairs)
 
     @cached_property
-    def _wide(self) -> Array:
+    def _padded_turns(self) -> Array:
         return with_whole_groups(self._turns)
 
     @cached_property
-    def _together(self) -> int:
-        return block_size([self._wide])
+    def _block_size(self) -> int:
+        return block_size([self._padded_turns])
 
-    def drawn(self) -> FourierFeatures:
-        """The same, its frequencies drawn now: a gamma that is too large is refused."""
+    def draw(self) -> FourierFeatures:
+        """Draw the frequencies now, so that a gamma that is too large is refused; return the map."""
         _ = self._turns
         return self
 
     @property
     def frequencies(self) -> Array:
-        """The w_j, one per column."""
+        """Return the frequencies w_j, one per column."""
         return self._turns * (2.0 * np.pi)
 
     def to_dict(self) -> dict[str, Any]:
-        """All that is needed to make the map again, as plain JSON values."""
+        """Return the settings of the map as plain JSON values."""
         return {
             "kernel": self.kernel.to_dict(),
             "n_inputs": self.n_inputs,
@@ -106,13 +106,13 @@ class FourierFeatures(FeatureMap):
     def from_dict(cls, content: Mapping[str, Any]) -> FourierFeatures:
         settings = dict(content)
         if set(settings) != {"kernel", "n_inputs", "n_pairs", "seed"}:
-            raise InvalidParameter("this does not describe Fourier features: take what to_dict() returns")
+            raise InvalidParameter("this does not describe Fourier features. Pass what to_dict() returns.")
         return cls(**settings | {"kernel": kernel_from_dict(settings["kernel"])})
 
     def _fill(self, X: Any, out: Features) -> None:
         points = as_points(X)
         if points.shape[1] != self.n_inputs:
-            raise DataError(f"the points have {points.shape[1]} columns: the map takes {self.n_inputs}")
+            raise DataError(f"the points have {points.shape[1]} columns. The map needs {self.n_inputs}.")
         cosines, sines = out[:, : self.n_pairs], out[:, self.n_pairs :]
         angles = self._angles(points).astype(out.dtype, copy=False)
         np.cos(angles, out=cosines)
@@ -120,31 +120,32 @@ class FourierFeatures(FeatureMap):
         out *= out.dtype.type(safe_norm(out) / math.sqrt(self.n_pairs))
 
     def _angles(self, points: Any) -> Array:
-        """<w_j, x> modulo whole turns, in float64: a heavy-tailed frequency would be lost in float32."""
+        """Return <w_j, x> modulo 2 pi, in float64: a heavy-tailed frequency would lose its digits in float32."""
         with np.errstate(over="ignore", invalid="ignore"):
-            turns = in_equal_blocks(lambda block: block @ self._wide, points, self._together)[
+            turns = in_equal_blocks(lambda block: block @ self._padded_turns, points, self._block_size)[
                 :, : self.n_pairs
             ]
             turns -= np.rint(turns)
         if math.isnan(turns.max()):
-            raise DataError("the points have entries that are too large: scale the rows to norm at most 1")
+            raise DataError("the points have entries that are too large. Scale the rows to norm at most 1.")
         turns *= 2.0 * np.pi
         return turns
 
 
 def _frequencies(kernel: ShiftInvariantKernel, count: int, seed: int) -> Array:
     bits = np.random.PCG64(seed).random_raw(count)
-    uniform: Array = (
-        (bits >> np.uint64(12)) + np.float64(0.5)
-    ) * 2.0**-52  # strictly between 0 and 1, and exact
+    # Strictly between 0 and 1, and exact:
+    uniform: Array = ((bits >> np.uint64(12)) + np.float64(0.5)) * 2.0**-52
     with np.errstate(over="ignore"):
         frequencies = kernel.frequencies(uniform)
     if not np.isfinite(frequencies).all():
-        raise InvalidParameter(f"gamma = {kernel.gamma!r} is too large: choose a smaller one")
+        raise InvalidParameter(f"gamma = {kernel.gamma!r} is too large. Choose a smaller one.")
     return frequencies
 
 
-def _whole(parameter: str, value: Any, least: int) -> int:
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise InvalidParameter(f"{parameter} must be a whole number, at least {least}, not {shown(value)}")
+def _whole(parameter: str, value: Any, minimum: int) -> int:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < minimum:
+        raise InvalidParameter(
+            f"{parameter} must be a whole number, at least {minimum}, not {preview(value)}"
+        )
     return int(value)

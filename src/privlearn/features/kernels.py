@@ -1,4 +1,4 @@
-"""The kernels one can name: their formulas, and the coordinates of those that factor."""
+"""The kernels with a name: linear, polynomial, RBF, Laplacian, Cauchy and precomputed, and their registry."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privlearn.arrays import Array, is_sparse
-from privlearn.errors import DataError, InvalidParameter, did_you_mean, shown
-from privlearn.extensions import enlist, listed
+from privlearn.errors import DataError, InvalidParameter, did_you_mean, preview
 from privlearn.features.kernel import (
     UNIT_ROUNDOFF,
     CallableKernel,
@@ -28,7 +27,7 @@ from privlearn.features.kernel import (
     positive,
     row_squares,
 )
-from privlearn.heavy import sparse, special
+from privlearn.imports import look_up, register, sparse, special
 
 IN_CACHE = 16  # rows of a Gram matrix that stay in the cache from one step to the next
 
@@ -36,13 +35,13 @@ Term = Callable[[Array], Array]
 
 
 def coordinate_sums(X: Points, Z: Points, term: Term) -> Array:
-    """``sum_j term(x_j - z_j)`` for every x of X and z of Z.
+    """Return ``sum_j term(x_j - z_j)`` for every x of X and z of Z.
 
     Parameters
     ----------
     X, Z : dense or CSR matrices with the same number of columns
     term : function of an array
-        With ``term(0) = 0``, so that only coordinates that differ count.
+        With ``term(0) = 0``, so that only different coordinates count.
     """
     if is_sparse(X) or is_sparse(Z):
         return _sparse_sums(sparse.csr_array(X), sparse.csr_array(Z), term)
@@ -53,23 +52,25 @@ def coordinate_sums(X: Points, Z: Points, term: Term) -> Array:
 
 
 def _sparse_sums(X: sparse.csr_array, Z: sparse.csr_array, term: Term) -> Array:
-    """As if x were zero, corrected where it is not: never more entries at once than X has."""
+    """Compute the sums as if x were zero, and correct them at its entries: needs memory only for the entries of X."""
     owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     sums = np.empty((X.shape[0], Z.shape[0]))
     point = np.zeros(Z.shape[1])
-    for place in range(Z.shape[0]):
-        entries = slice(Z.indptr[place], Z.indptr[place + 1])
+    for row in range(Z.shape[0]):
+        entries = slice(Z.indptr[row], Z.indptr[row + 1])
         columns, values = Z.indices[entries], Z.data[entries]
         point[columns] = values
         there = point[X.indices]
         corrections = term(X.data - there) - term(-there)
-        sums[:, place] = np.bincount(owner, corrections, minlength=X.shape[0]) + term(-values).sum()
+        sums[:, row] = np.bincount(owner, corrections, minlength=X.shape[0]) + term(-values).sum()
         point[columns] = 0.0
     return sums
 
 
 class VectorKernel(Kernel):
     """A kernel on vectors; subclasses write it for checked matrices."""
+
+    is_row_local = True  # in blocks of equal size, which `equal_blocks` tests
 
     def __call__(self, X: Any, Z: Any) -> Array:
         return self.towards(Z)(X)
@@ -82,7 +83,7 @@ class VectorKernel(Kernel):
             left = as_points(X)
             if left.shape[1] != right.shape[1]:
                 raise DataError(
-                    f"the points have {left.shape[1]} and {right.shape[1]} columns: give both the same"
+                    f"the points have {left.shape[1]} and {right.shape[1]} columns. Pass both with the same columns."
                 )
             with np.errstate(over="ignore", invalid="ignore"):
                 return finite(gram(left), self.name)
@@ -102,15 +103,15 @@ Kind = TypeVar("Kind", bound=type[Kernel])
 
 
 def register_kernel(kind: Kind) -> Kind:
-    """Make a kernel known by its name, everywhere at once."""
-    enlist(KERNELS, getattr(kind, "name", kind.__name__), kind, "kernel", ("name", "bound"))
+    """Register a kernel under its name, for estimators, releases and the shell."""
+    register(KERNELS, getattr(kind, "name", kind.__name__), kind, "kernel", ("name", "bound"))
     return kind
 
 
 class ProductKernel(VectorKernel):
     """A non-decreasing function of <x, z>, so that its bound on the unit ball is its value at 1.
 
-    An inner product of d terms errs by at most d u: `product_rounding` is twice that, with room for a few more steps.
+    An inner product of d terms errs by at most d u: `product_rounding` is twice that, and covers a few more steps.
     """
 
     @staticmethod
@@ -119,7 +120,7 @@ class ProductKernel(VectorKernel):
 
     def diagonal(self, X: Any) -> Array:
         with np.errstate(over="ignore"):
-            return self._bounded(self._of_products(row_squares(as_points(X))))
+            return self._check_bound(self._of_products(row_squares(as_points(X))))
 
     def _gram(self, X: Points, Z: Points) -> Array:
         return self._of_products(inner_products(X, Z))
@@ -157,9 +158,9 @@ class PolynomialKernel(ProductKernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.degree, numbers.Integral) or isinstance(self.degree, bool) or self.degree < 1:
-            raise InvalidParameter(f"degree must be a whole number, at least 1, not {shown(self.degree)}")
+            raise InvalidParameter(f"degree must be a whole number, at least 1, not {preview(self.degree)}")
         if not is_finite(self.coef0) or self.coef0 < 0:
-            raise InvalidParameter(f"coef0 must be a finite number, at least 0, not {shown(self.coef0)}")
+            raise InvalidParameter(f"coef0 must be a finite number, at least 0, not {preview(self.coef0)}")
         object.__setattr__(self, "gamma", positive("gamma", self.gamma))
         object.__setattr__(self, "degree", int(self.degree))
         object.__setattr__(self, "coef0", float(self.coef0))
@@ -202,7 +203,7 @@ class ShiftInvariantKernel(VectorKernel):
 
     @abstractmethod
     def frequencies(self, uniform: Array) -> Array:
-        """Quantiles of the law whose characteristic function is one coordinate of the kernel."""
+        """Return quantiles of the distribution whose characteristic function is one coordinate of the kernel."""
 
 
 @register_kernel
@@ -277,19 +278,19 @@ class CauchyKernel(ShiftInvariantKernel):
 register_kernel(PrecomputedKernel)
 
 
-def named_kernels(family: Any = Kernel) -> list[str]:
-    """Names of the listed kernels of a family that need no bound from the caller."""
+def kernel_names(family: Any = Kernel) -> list[str]:
+    """Return the names of the registered kernels of a family that need no bound from the caller."""
     return [
         name for name, kind in KERNELS.items() if issubclass(kind, family) and "bound" not in kind.settings
     ]
 
 
 def check_kernel_name(name: str) -> str:
-    """The name itself, if settings can name such a kernel: one that needs nothing but numbers."""
-    if name not in named_kernels():
-        known = named_kernels()
-        meant = did_you_mean(name, known)
-        raise InvalidParameter(f"must be one of {', '.join(known)}, not {shown(name)}{meant}")
+    """Return the name of a kernel that has only numbers as settings; refuse other names."""
+    if name not in kernel_names():
+        known = kernel_names()
+        hint = did_you_mean(name, known)
+        raise InvalidParameter(f"must be one of {', '.join(known)}, not {preview(name)}{hint}")
     return name
 
 
@@ -301,7 +302,7 @@ def kernel_from_name(
     coef0: float = 1.0,
     bound: float | None = None,
 ) -> Kernel:
-    """The kernel that an estimator's parameters mean; each kernel takes the parameters that it has.
+    """Return the kernel for an estimator's parameters; parameters that it does not have are ignored.
 
     Parameters
     ----------
@@ -309,7 +310,7 @@ def kernel_from_name(
     gamma, degree, coef0
         As in scikit-learn, but always numbers: gamma="scale" would read the data's variance.
     bound : float, optional
-        Of k(x, x), for "precomputed" and functions, which cannot know it.
+        Bound of k(x, x), for "precomputed" and functions, which do not have one.
 
     Examples
     --------
@@ -319,50 +320,50 @@ def kernel_from_name(
     if isinstance(kernel, Kernel):
         if not isinstance(kernel, CallableKernel) and KERNELS.get(kernel.name) is not type(kernel):
             raise InvalidParameter(
-                f"the kernel {kernel.name!r} is not known, so that nobody could read a release that names it: call "
-                "register_kernel with its class first"
+                f"the kernel {kernel.name!r} is not registered, and a release with it could not be read. Call "
+                "register_kernel with its class first."
             )
         return kernel
     if callable(kernel):
-        return Kernel.from_callable(kernel, bound=_declared(bound))
+        return Kernel.from_callable(kernel, bound=_require_bound(bound))
     kind = KERNELS.get(kernel) if isinstance(kernel, str) else None
     if kind is None:
         raise InvalidParameter(
-            f"kernel must be one of {', '.join(KERNELS)} or a function, not {shown(kernel)}"
+            f"kernel must be one of {', '.join(KERNELS)} or a function, not {preview(kernel)}"
             f"{did_you_mean(kernel, KERNELS)}"
         )
-    given: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
+    parameters: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
     if "bound" in kind.settings:
-        given["bound"] = _declared(bound)
+        parameters["bound"] = _require_bound(bound)
     elif bound is not None:
-        raise InvalidParameter(f"the kernel {kernel!r} knows its bound: leave kernel_bound out")
-    own = [setting for setting in kind.settings if setting not in given]
+        raise InvalidParameter(f"the kernel {kernel!r} has a known bound. Omit kernel_bound.")
+    own = [setting for setting in kind.settings if setting not in parameters]
     if own:
         raise InvalidParameter(
-            f"the kernel {kernel!r} has settings of its own, {', '.join(own)}: pass it itself"
+            f"the kernel {kernel!r} has further settings, {', '.join(own)}. Pass a kernel object instead."
         )
-    made: Kernel = kind(**{setting: given[setting] for setting in kind.settings})
-    return made
+    result: Kernel = kind(**{setting: parameters[setting] for setting in kind.settings})
+    return result
 
 
 def kernel_from_dict(content: Mapping[str, Any], function: Function | None = None) -> Kernel:
-    """The kernel that ``to_dict`` described; the function of a user's own kernel has to be given again."""
+    """Return the kernel that ``to_dict`` described; the function of a custom kernel has to be passed again."""
     settings = dict(content) if isinstance(content, Mapping) else {}
     name = settings.pop("kernel", None)
     if name == "callable" and set(settings) == {"name", "bound"}:
         if function is None:
-            raise InvalidParameter(f"the kernel {settings['name']!r} is a function: give function=...")
+            raise InvalidParameter(f"the kernel {settings['name']!r} is a function. Pass function=...")
         return Kernel.from_callable(function, **settings)
-    kind = listed(KERNELS, name, "kernel") if isinstance(name, str) else None
+    kind = look_up(KERNELS, name, "kernel") if isinstance(name, str) else None
     if kind is None or set(settings) != set(kind.settings):
-        raise InvalidParameter("this does not describe a kernel: take what Kernel.to_dict() returns")
-    made: Kernel = kind(**settings)
-    return made
+        raise InvalidParameter("this does not describe a kernel. Pass what Kernel.to_dict() returns.")
+    result: Kernel = kind(**settings)
+    return result
 
 
-def _declared(bound: float | None) -> float:
+def _require_bound(bound: float | None) -> float:
     if bound is None:
         raise InvalidParameter(
-            "say how large k(x, x) can be, from public knowledge: kernel_bound=1.0 for a kernel with k(x, x) = 1"
+            "state the maximum of k(x, x), from public knowledge: kernel_bound=1.0 for a kernel with k(x, x) = 1"
         )
     return bound

@@ -1,4 +1,4 @@
-"""Landmark features: a finite map, of norm at most 1, for any kernel, on public points (docs/theory/landmarks.md)."""
+"""Landmark features: a finite map of norm at most 1 for any kernel, on public points (docs/theory/landmarks.md)."""
 
 from __future__ import annotations
 
@@ -15,31 +15,34 @@ from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_wh
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.kernel import Kernel, as_matrix, as_points, row_count
 from privlearn.features.kernels import VectorKernel
-from privlearn.heavy import linalg
+from privlearn.imports import linalg
 
 # Relative to the largest eigenvalue:
-RANK_CUT = 1e-10  # smaller ones are dropped; far above rounding, far below what a prediction can show
-INDEFINITE = 1e-6  # what lies this far below 0 is no rounding error, not even of a kernel in float32
-EXCESS = 0.01  # of |psi|^2 over 1: as much as rounding near the cut can explain
+RANK_CUT = 1e-10  # smaller ones are dropped; far above rounding errors, far below any effect on predictions
+INDEFINITE = 1e-6  # an eigenvalue this far below 0 is not a rounding error, not even of a kernel in float32
+NEAR_CUT = 1.1  # times the cut: rounding moves no eigenvalue that far, for up to about 100,000 points
+EXCESS = 0.01  # of |psi|^2 over 1, which rounding near the cut can explain
 
 
 class LandmarkFeatures(FeatureMap):
     """psi(x) = K_ZZ^(-1/2) k_Z(x) / sqrt(bound), in the coordinates of K_ZZ's eigenvectors.
 
-    Inner products of features are the kernel's, divided by its bound, wherever one of the two points is a public
-    point, and those of the projections on the span of the public points elsewhere.
+    If one of two points is public, the inner product of their features is the kernel divided by its bound; otherwise it
+    is that of their projections on the span of the public points.
 
     Parameters
     ----------
     kernel : Kernel
     public_points : array, CSR matrix, or the sequence that the kernel takes
-        The points Z: they are part of every release, so no private record may be among them, nor anything computed
-        from private records. For a precomputed kernel, the square matrix of their kernel values.
+        The points Z. They are part of every release, so they must not be, or depend on, private records.
+        For a precomputed kernel, the square matrix of their kernel values.
 
     Attributes
     ----------
     dimension : int
-        The numerical rank of K_ZZ: repeated and nearly repeated points add nothing.
+        The numerical rank of K_ZZ: (nearly) repeated points add nothing.
+    possible_ranks : range
+        The dimensions that are possible on other machines, which round differently.
     public_points
         As given, copied.
 
@@ -56,51 +59,57 @@ class LandmarkFeatures(FeatureMap):
         self.kernel = kernel
         self.public_points = deepcopy(public_points)
         kernel.check(self.public_points)
-        eigenvalues, eigenvectors = _spectrum(kernel(self.public_points, self.public_points))
+        eigenvalues, eigenvectors, possible = _spectrum(kernel(self.public_points, self.public_points))
         self.dimension = len(eigenvalues)
+        self.possible_ranks = possible
         self._whitening: Array = eigenvectors / np.sqrt(eigenvalues * kernel.bound)
         self._multiplies = isinstance(kernel, VectorKernel) and not is_sparse(self.public_points)
-        self._wide = with_whole_groups(self._whitening)
+        self._padded_whitening = with_whole_groups(self._whitening)
         self._points = self.public_points
         if self._multiplies:
             self._points = with_whole_groups(as_matrix(as_points(self.public_points)).T).T
 
     def kernel_coefficients(self, coefficients: NDArray[np.float64]) -> Array:
-        """The c with ``<coefficients, psi(x)> = sum_j c_j k(z_j, x)``.
+        """Return the c with ``<coefficients, psi(x)> = sum_j c_j k(z_j, x)``.
 
-        A release should keep these: they belong to the points, while eigenvectors can differ between platforms.
+        Releases store these: they belong to the points, while eigenvectors can differ between platforms.
         """
         return np.asarray(np.asarray(coefficients, dtype=np.float64) @ self._whitening.T)
 
     def of_kernel_values(self, values: Array) -> Array:
-        """psi(x) of the rows k_Z(x), as it comes out: rounding may leave it a little longer than 1."""
-        return in_equal_blocks(lambda block: block @ self._wide, values, self._together)[:, : self.dimension]
+        """Return psi(x) for rows k_Z(x); rounding may leave norms slightly above 1."""
+        return in_equal_blocks(lambda block: block @ self._padded_whitening, values, self._block_size)[
+            :, : self.dimension
+        ]
 
     def kernel_values(self, X: Any) -> Array:
-        """k_Z(x) of each point."""
-        values = in_equal_blocks(self.kernel.towards(self._points), X, self._together)
+        """Return k_Z(x) for each point."""
+        size = self._block_size if self.kernel.is_row_local else 1
+        values = in_equal_blocks(self.kernel.towards(self._points), X, size)
         return values[:, : row_count(self.public_points)]
 
     @cached_property
-    def _together(self) -> int:
-        # Products with sparse points are made row by row, and what a user's kernel does is the user's.
-        return block_size([self._points.T, self._wide] if self._multiplies else [self._wide])
+    def _block_size(self) -> int:
+        # Products with sparse points are computed row by row.
+        return block_size(
+            [self._points.T, self._padded_whitening] if self._multiplies else [self._padded_whitening]
+        )
 
-    def one_by_one(self) -> Self:
-        """The same features to within rounding, of each row by itself: quicker for one.
+    def row_by_row(self) -> Self:
+        """Return the same map up to rounding, computed row by row, which is faster for a single point.
 
-        For points that somebody asks about. Rows of a private table are computed in one way, however many they are.
+        For points of queries only: rows of a private table are always computed in equal blocks.
         """
         alone = copy(self)
-        alone._together = 1
+        alone._block_size = 1
         return alone
 
-    def seen_by_the_others(self) -> Array:
-        """psi of each public point as if that point were not among them, one row per point.
+    def leave_one_out_features(self) -> Array:
+        """Return psi of each public point as if it were not one of the public points, one row per point.
 
-        Within the span of all of them z_j has psi = K^(1/2) e_j / sqrt(bound), of norm 1 for most kernels, whatever a
-        new point would have. What the others do not see of it is the multiple of K^(-1/2) e_j that is orthogonal to
-        them, (K^-1)_jj to divide by. A ridge at the cut stands for K^-1 where points repeat.
+        As a public point, z_j has psi = K^(1/2) e_j / sqrt(bound), of norm 1 for most kernels, unlike a new point. The
+        part of it that is orthogonal to the other points is K^(-1/2) e_j / (K^-1)_jj, up to the same factor, and is
+        subtracted. A ridge at the cut makes K invertible if points repeat.
         """
         gram = self.kernel(self.public_points, self.public_points)
         gram = gram / 2.0 + gram.T / 2.0
@@ -115,27 +124,29 @@ class LandmarkFeatures(FeatureMap):
         squares = square_sums(features)
         if not np.all(squares <= 1.0 + EXCESS):
             raise DataError(
-                f"the kernel {self.kernel.name!r} contradicts its bound at some points: it must be positive "
-                "semidefinite, with k(x, x) at most its bound"
+                f"the kernel {self.kernel.name!r} contradicts its bound at some points. It must be positive "
+                "semidefinite, with k(x, x) at most its bound."
             )
         out[:] = features
 
 
-def _spectrum(gram: Array) -> tuple[Array, Array]:
-    """Eigenvalues above the cut, largest first, and their eigenvectors.
+def _spectrum(gram: Array) -> tuple[Array, Array, range]:
+    """Return eigenvalues above the cut, in descending order, their eigenvectors, and the ranks on other machines.
 
-    Dropping the others only shortens psi. Eigenvalues below 0 tell how inexact the matrix is, and what is not
-    clearly larger is dropped too.
+    Dropping the others only shortens psi. Negative eigenvalues show how inexact the matrix is, and eigenvalues that are
+    not clearly larger than that are dropped too.
     """
-    eigenvalues, eigenvectors = linalg.eigh(gram / 2.0 + gram.T / 2.0)
-    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
-    if largest <= 0.0 or smallest < -INDEFINITE * largest or not _is_symmetric(gram, largest):
+    eigenvalues, eigenvectors = np.linalg.eigh(gram / 2.0 + gram.T / 2.0)
+    minimum, maximum = float(eigenvalues[0]), float(eigenvalues[-1])
+    if maximum <= 0.0 or minimum < -INDEFINITE * maximum or not _is_symmetric(gram, maximum):
         raise InvalidParameter(
-            "the kernel of the public points is not a symmetric, positive semidefinite matrix other than 0: "
-            "check the kernel, or give other points"
+            "the kernel of the public points is not a symmetric, positive semidefinite matrix other than 0. "
+            "Check the kernel, or pass other points."
         )
-    kept = np.flatnonzero(eigenvalues > max(RANK_CUT * largest, -2.0 * smallest))[::-1]
-    return eigenvalues[kept], eigenvectors[:, kept]
+    cut = max(RANK_CUT * maximum, -2.0 * minimum)
+    retained = np.flatnonzero(eigenvalues > cut)[::-1]
+    min_rank, max_rank = (int(np.sum(eigenvalues > factor * cut)) for factor in (NEAR_CUT, 1.0 / NEAR_CUT))
+    return eigenvalues[retained], eigenvectors[:, retained], range(min_rank, max_rank + 1)
 
 
 def _is_symmetric(gram: Array, scale: float) -> bool:

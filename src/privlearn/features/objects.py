@@ -1,8 +1,8 @@
-"""Objects that only a kernel of the user's own can read: texts, graphs, whatever bytes can hold and give back.
+"""Encode objects that only a user's kernel can read (texts, graphs, ...) as canonical bytes.
 
-A session keeps every point that it has answered, knows it when it is asked again, and asks the kernel about it years
-later. So a point is its canonical bytes: each object has one encoding, no two objects share one, and the kernel reads
-what the bytes decode to, never the object that was handed over.
+A session stores every point that it has answered, recognises it in later queries, and may pass it to the kernel years
+later. Therefore each object has exactly one encoding, different objects have different encodings, and the kernel always
+reads the decoded object, never the one that was passed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from privlearn.errors import DataError
 
 _UNKNOWN = (
     "a point must be text, bytes, a finite number, True, False, None, a numpy array of numbers, or a list, tuple or "
-    "dict of those: turn other objects into such a form with key=, a function whose result the kernel then reads"
+    "dict of those. Convert other objects with key=, a function whose result the kernel reads."
 )
 _LENGTH = struct.Struct("<Q")
 _FLOAT = struct.Struct("<d")
@@ -28,16 +28,16 @@ _CONSTANTS = {b"N": None, b"T": True, b"F": False}
 
 
 def object_to_bytes(value: Any) -> bytes:
-    """The same bytes for the same object, whatever the machine; other bytes for every other object.
+    """Return the bytes of an object: the same on all machines, and different for different objects.
 
-    A number's type counts, as a kernel may look at it: 1, 1.0 and True are three objects. 0.0 stands for -0.0, and
-    numpy's scalars for the Python values that they hold.
+    Types of numbers count, since a kernel may depend on them: 1, 1.0 and True are three objects. -0.0 is encoded as
+    0.0, and numpy's scalars as Python's.
     """
-    return safely(lambda: _encoded(value), _UNKNOWN)
+    return safely(lambda: _encode(value), _UNKNOWN)
 
 
 def object_from_bytes(content: bytes) -> Any:
-    """The object, of plain Python types and read-only arrays."""
+    """Return the object, of plain Python types and read-only arrays."""
     kind, rest = content[:1], content[1:]
     if kind in _CONSTANTS:
         return _CONSTANTS[kind]
@@ -60,33 +60,33 @@ def object_from_bytes(content: bytes) -> Any:
 
 
 def canonical(value: Any) -> Any:
-    """The object as its bytes give it back: what a kernel reads."""
+    """Return the object decoded from its bytes, as a kernel reads it."""
     return object_from_bytes(object_to_bytes(value))
 
 
-def listed_objects(points: Any) -> list[Any]:
-    """Many points: a list or tuple of objects, a column of a table, or an array of one dimension."""
+def list_objects(points: Any) -> list[Any]:
+    """Return points as a list, from a list or tuple of objects, a column of a table or a 1-D array."""
     if isinstance(points, str | bytes):
-        raise DataError("one text is not a list of points: put it in a list")
+        raise DataError("one text is not a list of points. Put it in a list.")
     if isinstance(points, Mapping) or hasattr(points, "columns"):
-        raise DataError("a kernel of your own takes a list of points, or pass schema=... for a table")
+        raise DataError("a custom kernel needs a list of points. For a table, pass schema=...")
     if is_sparse(points) or len(getattr(points, "shape", (0,))) != 1:
         raise DataError(
-            "a matrix is rows of numbers: pass norm_bound=..., a public bound of their norms; or list(X), if the "
-            "kernel takes a list of arrays"
+            "a matrix has rows of numbers. Pass norm_bound=..., a public bound of their norms; or list(X), if the "
+            "kernel reads a list of arrays."
         )
     for method in ("to_pylist", "tolist"):  # pyarrow's, then numpy's and pandas's
         if hasattr(points, method):
             return list(getattr(points, method)())
     return safely(
-        lambda: list(points), "the points are no list: give a list of objects that the kernel reads"
+        lambda: list(points), "the points are not a list. Pass a list of objects that the kernel reads."
     )
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     if isinstance(value, np.generic) and value.dtype.kind in "biufUS":
         value = value.item()
-    kind = type(value)  # not isinstance: a subclass may differ in what a kernel sees of it
+    kind = type(value)  # not isinstance: a kernel may treat a subclass differently
     if value is None or kind is bool:
         return next(name for name, constant in _CONSTANTS.items() if constant is value)
     if kind is int:
@@ -98,11 +98,11 @@ def _encoded(value: Any) -> bytes:
     if kind is bytes:
         return b"b" + bytes(value)
     if kind is np.ndarray:
-        return b"a" + _joined(_parts_of_array(value))
+        return b"a" + _join(_parts_of_array(value))
     if kind in (list, tuple):
-        return (b"l" if kind is list else b"t") + _joined(map(_encoded, value))
+        return (b"l" if kind is list else b"t") + _join(map(_encode, value))
     if kind is dict:
-        return b"m" + _joined(sorted(_encoded(pair) for pair in value.items()))
+        return b"m" + _join(sorted(_encode(pair) for pair in value.items()))
     raise TypeError
 
 
@@ -113,7 +113,7 @@ def _parts_of_array(array: Any) -> Iterator[bytes]:
     if plain.dtype.kind == "f":
         plain += plain.dtype.type(0.0)
     yield plain.dtype.str.encode()
-    yield _encoded(plain.shape)
+    yield _encode(plain.shape)
     yield plain.tobytes()
 
 
@@ -124,14 +124,14 @@ def _array(dtype: bytes, shape: bytes, content: bytes) -> Any:
     return array
 
 
-def _joined(parts: Iterable[bytes]) -> bytes:
+def _join(parts: Iterable[bytes]) -> bytes:
     return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
 def _parts(content: bytes) -> list[bytes]:
-    parts, place = [], 0
-    while place < len(content):
-        start = place + _LENGTH.size
-        place = start + _LENGTH.unpack_from(content, place)[0]
-        parts.append(content[start:place])
+    parts, end = [], 0
+    while end < len(content):
+        start = end + _LENGTH.size
+        end = start + _LENGTH.unpack_from(content, end)[0]
+        parts.append(content[start:end])
     return parts

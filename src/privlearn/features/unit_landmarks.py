@@ -1,4 +1,4 @@
-"""Landmark features that use their norm: at full length, around a public mean (docs/theory/landmarks.md)."""
+"""Landmark features of norm 1, centred at a public mean (docs/theory/landmarks.md)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array, Features, margin
-from privlearn.data.encode.arrays import INTERCEPT
-from privlearn.data.encode.centred import norms
+from privlearn.data.encoding.arrays import INTERCEPT
+from privlearn.data.encoding.centred import norms
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.landmarks import LandmarkFeatures
 
-SHORTEST = 2.0**-10
-"""Shorter rows are not stretched to norm 1, but as if they were so long: rounding errors stay small, and 0 stays 0."""
+MIN_NORM = 2.0**-10
+"""Rows below this norm are multiplied as if they had it: rounding errors stay small, and 0 stays 0."""
 
 
 class UnitLandmarkFeatures(FeatureMap):
     """(sqrt(0.95) u(u(psi(x)) - mean), sqrt(0.05)): psi of `LandmarkFeatures`, and u(v) = v / max(|v|, 2^-10).
 
-    Noise is measured against rows of norm 1. psi(x) is shorter, by what the public points do not see of x, and has a
-    part that all rows share; both take up norm of which a model learns nothing. The mean is that of the public points,
-    each as the others see it, and a constant feature takes its place. Inner products are no longer the kernel's.
+    Noise is calibrated to rows of norm 1. psi(x) is shorter, by the part of x outside the span of the public points,
+    and has a part that all rows share; a model learns nothing from either. The mean is that of the leave-one-out
+    features of the public points, and a constant feature replaces it. Inner products are no longer the kernel's.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class UnitLandmarkFeatures(FeatureMap):
     Attributes
     ----------
     dimension : int
-        One more than of the landmark features.
+        One more than that of the landmark features.
     mean : array
         Public.
 
@@ -52,22 +52,22 @@ class UnitLandmarkFeatures(FeatureMap):
         self.public_points = landmarks.public_points
         self.dimension = landmarks.dimension + 1
         self._constant = math.sqrt(INTERCEPT) * margin(self.dimension)
-        alone = landmarks.seen_by_the_others()
+        alone = landmarks.leave_one_out_features()
         self.mean: Array = np.mean(alone * self._stretch(alone), axis=0)
 
     def kernel_coefficients(self, coefficients: NDArray[np.float64]) -> Array:
-        """The c with ``<coefficients, features of x> = <c, kernel_features of x>``."""
-        given = np.asarray(coefficients, dtype=np.float64)
-        directions, constants = given[..., :-1], given[..., -1:]
+        """Return the c with ``<coefficients, features of x> = <c, kernel_features of x>``."""
+        coefficients = np.asarray(coefficients, dtype=np.float64)
+        directions, constants = coefficients[..., :-1], coefficients[..., -1:]
         of_points = self.landmarks.kernel_coefficients(directions)
         of_mean = -(directions @ self.mean)[..., np.newaxis]
         return np.concatenate([of_points, of_mean, constants * self._constant], axis=-1)
 
     def kernel_features(self, X: Any) -> Array:
-        """k_Z(x) and a number for the mean, each divided by what the features of x are divided by, and 1.
+        """Return k_Z(x) and a number for the mean, each scaled like the features of x, and 1.
 
-        A release keeps coefficients of these: they belong to the points, while eigenvectors can differ between
-        platforms. Lengths do not depend on eigenvectors.
+        Releases store coefficients of these: they belong to the points, while eigenvectors can differ between
+        platforms. Norms do not depend on eigenvectors.
         """
         values = self.landmarks.kernel_values(X)
         rows = self.landmarks.of_kernel_values(values)
@@ -75,10 +75,10 @@ class UnitLandmarkFeatures(FeatureMap):
         second = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows * first - self.mean)
         return np.hstack([values * (first * second), second, np.ones_like(second)])
 
-    def one_by_one(self) -> Self:
-        """As in `LandmarkFeatures`."""
+    def row_by_row(self) -> Self:
+        """Return the same map, computed row by row, as in `LandmarkFeatures`."""
         alone = copy(self)
-        alone.landmarks = self.landmarks.one_by_one()
+        alone.landmarks = self.landmarks.row_by_row()
         return alone
 
     def _fill(self, X: Any, out: Features) -> None:
@@ -89,6 +89,6 @@ class UnitLandmarkFeatures(FeatureMap):
         out[:, -1] = self._constant
 
     def _stretch(self, rows: Any) -> Array:
-        """What each row is multiplied by; it depends on that row alone."""
-        factors: Array = margin(self.dimension) / np.maximum(norms(rows), SHORTEST)
+        """Return the factor of each row, of shape (n, 1); it depends on that row only."""
+        factors: Array = margin(self.dimension) / np.maximum(norms(rows), MIN_NORM)
         return factors[:, np.newaxis]

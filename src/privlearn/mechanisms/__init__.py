@@ -1,4 +1,10 @@
-"""The only place that adds noise; one file per theorem. `MECHANISMS` lists them, in the order of preference."""
+"""Mechanisms: the only place that adds noise, one file per theorem, each with a page in docs/theory.
+
+A mechanism is a frozen value: calibrated from public parameters, with all its constants, and a `run` that touches the
+data last. `MECHANISMS` lists them in order of preference. `release/` perturbs one model, `session/` answers queries of
+a kernel machine, `summed/` works on sums over several holders, `search/` chooses among candidates, and `statistics/`
+releases counts. May import accounting, solvers, features and data; start with `mechanism.py` and `release/output.py`.
+"""
 
 from privlearn.mechanisms.release.objective import ObjectivePerturbation  # isort: skip - the first default that fits is taken
 from privlearn.mechanisms.release.output import OutputPerturbation  # isort: skip
@@ -33,34 +39,10 @@ from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.task import Task
 
 __all__ = [
-    "ADD_NOISE",
-    "MECHANISMS",
-    "DataOracle",
-    "EveryCandidate",
-    "FunctionRelease",
-    "LocalAggregation",
-    "Mechanism",
-    "NoisyCounts",
-    "NoisyCurvature",
-    "NoisyDescent",
-    "NormBoundedLearner",
-    "ObjectivePerturbation",
-    "OutputPerturbation",
-    "PaperPINP",
-    "PaperTDIL",
-    "Partition",
-    "PrivateSGD",
-    "PublicTuning",
-    "RandomStopping",
-    "ReleaseMechanism",
-    "Search",
-    "SessionMechanism",
-    "SummedCounts",
-    "SummedMechanism",
-    "Task",
-    "TestDataDependentLearner",
-    "TestDataIndependentLearner",
-    "TightPINP",
-    "mechanisms_of",
+    "ADD_NOISE", "MECHANISMS", "DataOracle", "EveryCandidate", "FunctionRelease", "LocalAggregation",
+    "Mechanism", "NoisyCounts", "NoisyCurvature", "NoisyDescent", "NormBoundedLearner", "ObjectivePerturbation",
+    "OutputPerturbation", "PaperPINP", "PaperTDIL", "Partition", "PrivateSGD", "PublicTuning", "RandomStopping",
+    "ReleaseMechanism", "Search", "SessionMechanism", "SummedCounts", "SummedMechanism", "Task",
+    "TestDataDependentLearner", "TestDataIndependentLearner", "TightPINP", "mechanisms_of",
     "register_mechanism",
-]
+]  # fmt: skip

@@ -1,9 +1,9 @@
-"""What a mechanism is: a value that is calibrated from public facts, states all its constants, and touches data last.
+"""Base classes of mechanisms: values that are calibrated from public parameters and touch the data last.
 
-    calibrate (public facts) -> spends, renyi, constants (what it costs) -> run (touches the data)
+    calibrate (public parameters) -> spends, renyi, constants (the cost) -> run (touches the data)
 
-There is one list of them, `MECHANISMS`. Certificates, verification, audits, plans and pages read from a mechanism what
-they say about it; none of them asks for its name.
+`MECHANISMS` lists them all. Certificates, verification, audits, forecasts and pages use the properties of a mechanism,
+never its name.
 """
 
 from __future__ import annotations
@@ -13,37 +13,36 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from privlearn.accounting.curves import Curve
-from privlearn.accounting.release_curves import StatedCurve
+from privlearn.accounting import Curve, EpsilonDeltaCurve
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, shown
-from privlearn.extensions import enlist
+from privlearn.errors import InvalidParameter, preview
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.noise import FLOATING_POINT
-from privlearn.mechanisms.oracle import Minimises
+from privlearn.imports import register
+from privlearn.mechanisms.noise import FLOATING_POINT, check_gaussian_numbers
+from privlearn.mechanisms.oracle import MinimiserOracle
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
 
 class Mechanism(ABC):
-    """What every mechanism says of itself. Subclasses are frozen dataclasses; their docstring states the theorem.
+    """Base of all mechanisms. Subclasses are frozen dataclasses whose docstring states the theorem.
 
     Attributes
     ----------
     guarantee : Guarantee
-        What it was calibrated to keep.
+        The guarantee it was calibrated to.
     name : str
         As certificates and parameters write it.
     mode : str
         ``paper`` where a paper's constants make it another mechanism of the same name.
     title : str
-        In words.
+        For people.
     page : str
-        Its page in docs/theory, where the argument is.
-    chosen_constants : tuple of str
+        Its page in docs/theory, with the argument.
+    calibrated_constants : tuple of str
         The constants that calibration chose, from which all others follow.
     combinations : dict
-        The noises that each calibration speaks of.
+        The noises of each calibration.
     uses_solver : bool
         Whether a solver's certificate is part of the argument.
     """
@@ -53,68 +52,77 @@ class Mechanism(ABC):
     mode: ClassVar[str] = "tight"
     title: ClassVar[str]
     page: ClassVar[str]
-    chosen_constants: ClassVar[tuple[str, ...]]
+    calibrated_constants: ClassVar[tuple[str, ...]]
     combinations: ClassVar[dict[str, tuple[str, ...]]]
     uses_solver: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """Refuse constants that no theorem covers, when a mechanism is calibrated and when a certificate is read."""
+        check_gaussian_numbers(self.gaussian_numbers, self.guarantee)
+
+    @property
+    def gaussian_numbers(self) -> int:
+        """Number of values with Gaussian noise that the theorem treats as continuous."""
+        return 0
+
     @property
     def covers(self) -> str:
-        """What the guarantee is about."""
+        """Statement of certificates on what the guarantee covers."""
         return (
             f"Everything in this file that depends on the records: {self._depending}. "
-            f"{self.guarantee.relation.counted}, schema, class labels, parameters and the solver's tolerance are "
-            f"public and enter as such.{self.guarantee.relation.on_count}"
+            f"{self.guarantee.relation.count_label}, schema, class labels, parameters and the solver's tolerance are "
+            f"public and enter as such.{self.guarantee.relation.count_coverage}"
         )
 
     @property
     def _depending(self) -> str:
-        """What is released."""
+        """The released values, as certificates name them."""
         return "the coefficients"
 
     @property
     @abstractmethod
     def floating_point(self) -> str:
-        """What is exact in its sampler."""
+        """Statement of certificates on rounding and exactness of the sampler."""
 
     @abstractmethod
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
+        """Return the guarantee, recomputed from the constants alone."""
 
     def curve(self) -> Curve:
-        """delta as a function of epsilon, from the constants alone; what (epsilon, delta) says if no more is known."""
+        """Return delta as a function of epsilon, from the constants alone; by default what (epsilon, delta) implies."""
         spent = self.spends()
-        return StatedCurve(spent.epsilon, spent.delta)
+        return EpsilonDeltaCurve(spent.epsilon, spent.delta)
 
     @abstractmethod
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
+        """Return every number in the theorem, for the certificate."""
 
     @classmethod
     def check_combination(cls, noise: str, calibration: str) -> None:
-        """Refuse a calibration that the mechanism does not have, or a noise that the calibration does not speak of."""
+        """Raise InvalidParameter for a calibration or a noise that the mechanism does not offer."""
         allowed = cls.combinations
         if calibration not in allowed:
             raise InvalidParameter(
-                f"{cls.title} knows calibration = {', '.join(map(repr, allowed))}, not {shown(calibration)}"
+                f"calibration of {cls.title} must be {' or '.join(map(repr, allowed))}, not {preview(calibration)}"
             )
         if noise not in allowed[calibration]:
             raise InvalidParameter(
                 f"calibration={calibration!r} of {cls.title} needs noise = "
-                f"{' or '.join(map(repr, allowed[calibration]))}, not {shown(noise)}"
+                f"{' or '.join(map(repr, allowed[calibration]))}, not {preview(noise)}"
             )
 
 
 @dataclass(frozen=True)
 class CoefficientMechanism(Mechanism):
-    """One that releases coefficients: of one holder's rows, or of several holders'.
+    """A mechanism that releases coefficients, from the rows of one holder or of several.
 
     Attributes
     ----------
     task : Task
     noise : str
-        The law of its noise.
+        The distribution of its noise.
     calibration : str
-        Whose constants: ``tight``, or a paper's.
+        ``tight``, or the name of the paper whose constants are used.
     """
 
     task: Task
@@ -122,20 +130,25 @@ class CoefficientMechanism(Mechanism):
     noise: str
     calibration: str
 
+    @property
+    def coefficient_step(self) -> float | None:
+        """Step of the grid that released coefficients lie on; ``None`` if they are computed from noisy numbers."""
+        return None
+
 
 class ReleaseMechanism(CoefficientMechanism):
-    """One holder's: from rows to coefficients that may leave.
+    """A mechanism of one holder: from rows to coefficients that may be released.
 
     Attributes
     ----------
     is_default : bool
-        Whether ``mechanism="auto"`` may take it; the first in the list whose theorem holds is taken.
+        Whether ``mechanism="auto"`` may choose it; the first in the list whose theorem holds is chosen.
     answers_questions : bool
-        Whether it asks the minimiser about points, public ones or its own choice, and releases noisy answers.
+        Whether it evaluates the minimiser at points and releases noisy answers.
     takes_centring : bool
         Whether its Gaussian noise, calibrated tightly, composes with a centring before it and counts of scores after.
     perturbs : {"objective", "minimiser", "answers", "choices"}
-        Where the noise enters: an audit knows the law of what leaves by it.
+        Where the noise enters; an audit derives the distribution of the output from it.
     """
 
     noise_scale: float
@@ -150,12 +163,15 @@ class ReleaseMechanism(CoefficientMechanism):
     def calibrate(
         cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> Any:
-        """The least noise that keeps the promise; looks at public facts only, how many public points there are too."""
+        """Return the mechanism with the least noise for a guarantee, from public parameters only.
+
+        ``points`` is the number of public points, for mechanisms that answer at them.
+        """
 
     @classmethod
     @abstractmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
-        """Why the theorem does not cover this task; ``None`` if it does."""
+        """Return why the theorem does not cover this task; ``None`` if it does."""
 
     @property
     def _depending(self) -> str:
@@ -168,50 +184,54 @@ class ReleaseMechanism(CoefficientMechanism):
 
     @property
     def floating_point(self) -> str:
-        """What is exact in its noise's sampler."""
+        """Statement of certificates on rounding and exactness of the sampler."""
         return FLOATING_POINT[self.noise]
 
     @property
     def solver_distance(self) -> float:
-        """How far the solver's point may lie from the exact minimiser that the theorem speaks of."""
+        """Maximal distance of the solver's point from the exact minimiser of the theorem."""
         return self.task.solver_distance
 
     @property
     def tolerance_share(self) -> float:
-        """What the solver's distance costs beside the mechanism's own noise; here it adds to what a person moves."""
-        smooth = math.isfinite(self.task.loss.smoothness)  # the hinge's gap is not for anybody to choose
+        """Cost of the solver's distance relative to the mechanism's own noise; here it adds to the sensitivity."""
+        smooth = math.isfinite(self.task.loss.smoothness)  # the hinge's gap cannot be chosen
         return 2.0 * self.solver_distance / self.task.minimiser_sensitivity if smooth else 0.0
 
     @property
     def ratio(self) -> float:
-        """How far one person moves the sum of gradients, over the deviation of the Gaussian noise that it gets."""
+        """Sensitivity of the sum of gradients over the deviation of its Gaussian noise."""
         return self.task.gradient_sensitivity / self.noise_scale
 
     @property
     def noise_scales(self) -> tuple[float, ...]:
-        """Of every draw of noise, in the order they are made."""
+        """Scales of all noise vectors, in the order they are drawn."""
         return (self.noise_scale,)
 
     @property
     def noisy_numbers(self) -> int:
-        """How many numbers of one problem each draw protects."""
+        """Number of values of one problem that each noise vector is added to."""
         return self.task.dimension
+
+    @property
+    def gaussian_numbers(self) -> int:
+        # twice: objective perturbation has a second draw
+        return 2 * self.task.problems * self.task.dimension if self.noise == "gaussian" else 0
 
     @abstractmethod
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that this release may cost."""
+        """Return the Renyi divergence of the given order."""
 
     @abstractmethod
-    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
-        """Touch the data. What is returned may leave."""
+    def run(self, oracle: MinimiserOracle, randomness: Randomness) -> Array:
+        """Touch the data: return the coefficients that may be released."""
 
 
 def may_follow_centring(task: Task, kind: type[Mechanism], noise: str, calibration: str) -> bool:
-    """Whether a theorem covers such a mechanism on rows that were centred before, or with its scores counted after."""
+    """Return whether a theorem covers the mechanism after a centring of the rows, or before a count of scores."""
     if not (issubclass(kind, ReleaseMechanism) and kind.takes_centring):
         return False
-    proven = task.free_directions is not None and task.problems == 1
-    return proven and (noise, calibration) == ("gaussian", "tight")
+    return task.problems == 1 and (noise, calibration) == ("gaussian", "tight")
 
 
 MECHANISMS: dict[str, type[Mechanism]] = {}
@@ -220,15 +240,15 @@ Kind = TypeVar("Kind", bound=type[Mechanism])
 
 
 def register_mechanism(kind: Kind) -> Kind:
-    """Make a mechanism known by its name, everywhere at once."""
+    """Add a mechanism to `MECHANISMS`, by its name and mode; usable as a decorator."""
     key = kind.name if kind.mode == "tight" else f"{kind.name}, {kind.mode} mode"
-    facts = ["title", "page"]
+    required = ["title", "page"]
     if issubclass(kind, ReleaseMechanism):
-        facts += ["chosen_constants", "combinations", "perturbs"]
-    enlist(MECHANISMS, key, kind, "mechanism", facts)
+        required += ["calibrated_constants", "combinations", "perturbs"]
+    register(MECHANISMS, key, kind, "mechanism", required)
     return kind
 
 
 def mechanisms_of(family: Any) -> dict[str, Any]:
-    """The listed mechanisms of a family, by name, in their order."""
+    """Return the registered mechanisms of a family by name, in order."""
     return {name: kind for name, kind in MECHANISMS.items() if issubclass(kind, family)}

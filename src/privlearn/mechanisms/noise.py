@@ -1,152 +1,209 @@
-"""Noise, sampled exactly: the grid, the laws, and real numbers read to as many bits as rounding needs."""
+"""Exact sampling of noise: the grid, the distributions, and real numbers drawn to as many bits as rounding needs.
+
+values -> multiples of a power of two (`grid_step`) -> plus exact integer noise -> floats, rounded once
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, shown
-from privlearn.heavy import flint
-from privlearn.randomness import Randomness
+from privlearn.errors import InvalidParameter, preview
+from privlearn.guarantee import Guarantee
+from privlearn.imports import flint
+from privlearn.randomness import Integers, Randomness
 
 Answer = TypeVar("Answer")
 
 FIRST_BITS = 128
 """Bits of each real that are drawn at once: for a rounding to 2^-40 more are needed about once in 2^70 coordinates."""
 
-_GUARD_BITS = 64  # of the arithmetic, beyond those that are known
+_GUARD_BITS = 64  # of the arithmetic, beyond the drawn ones
 
 
 def exactly(
     count: int, randomness: Randomness, answer: Callable[[Sequence[flint.arb]], Answer | None]
 ) -> Answer:
-    """What ``answer`` says of ``count`` independent reals, uniform between 0 and 1.
+    """Return ``answer`` of ``count`` independent reals, uniform between 0 and 1.
 
-    It is asked with balls that contain them, and asked again with smaller ones as long as it says ``None``.
+    ``answer`` is called with balls that contain the reals, and again with smaller balls as long as it returns ``None``.
     """
     known, bits = [0] * count, 0
     while True:
         more = bits or FIRST_BITS
         known = [digits << more | randomness.bits(more) for digits in known]
         bits += more
-        # Another thread may set the precision meanwhile: balls are larger then, or smaller, but true.
+        # Another thread may change the precision: then balls are larger or smaller, but still contain the reals.
         with flint.ctx.workprec(bits + _GUARD_BITS):
-            found = answer([_ball(digits, bits) for digits in known])
-        if found is not None:
-            return found
+            result = answer(_balls(known, bits))
+        if result is not None:
+            return result
 
 
 def gamma(uniforms: Sequence[flint.arb]) -> flint.arb:
-    """A Gamma variable whose shape is their number: a sum of exponentials, -log of a product of uniforms."""
+    """Return a Gamma variable of shape len(uniforms): a sum of exponentials, -log of a product of uniforms."""
     return -math.prod(uniforms, start=flint.arb(1)).log()
 
 
 def normals(uniforms: Sequence[flint.arb]) -> list[flint.arb]:
-    """As many independent standard normal variables, an even number (Box and Muller 1958)."""
-    found = []
+    """Return an even number of independent standard normal variables (Box and Muller 1958)."""
+    values = []
     for first, second in zip(uniforms[::2], uniforms[1::2], strict=True):
         radius = (-2 * first.log()).sqrt()
         sine, cosine = (2 * second).sin_cos_pi()
-        found += [radius * cosine, radius * sine]
-    return found
+        values += [radius * cosine, radius * sine]
+    return values
 
 
 def norm(vector: Sequence[flint.arb]) -> flint.arb:
-    """Euclidean length."""
+    """Return the Euclidean norm."""
     return sum((value * value for value in vector), flint.arb(0)).sqrt()
 
 
-def rounded(vector: Sequence[flint.arb]) -> list[int] | None:
-    """The nearest integers; ``None`` if a ball does not tell which one is nearest."""
+def round_to_integers(vector: Sequence[flint.arb]) -> list[int] | None:
+    """Return the nearest integers; ``None`` if a ball does not determine one."""
     whole = [(value + 0.5).floor().unique_fmpz() for value in vector]
     return None if None in whole else [int(value) for value in whole if value is not None]
 
 
-def _ball(digits: int, bits: int) -> flint.arb:
-    """All reals whose binary digits after the point begin with these."""
-    return flint.arb((2 * digits + 1, -bits - 1), (1, -bits - 1))
+def _balls(known: Sequence[int], bits: int) -> list[flint.arb]:
+    """Return balls of all reals whose binary digits after the point begin with the known ones.
+
+    An integer times a power of two, plus a ball of one digit's width: faster than building each ball from a pair.
+    """
+    unit, width = flint.arb((1, -bits)), flint.arb((1, -bits - 1), (1, -bits - 1))
+    return [flint.arb(digits) * unit + width for digits in known]
 
 
 GRID_BITS = 44
 GAMMA_GRID_BITS = 40
 
-_LEAST_SCALE = 1e-300  # its grid's step is a floating-point number still
+_HALF_RANGE = 2.0**62  # of 64-bit integers
+_MAX_FAST_STEP = 2.0**900  # times any 64-bit integer, a double
+_MIN_SCALE = 1e-300  # its grid's step is a floating-point number still
 
 
 def grid_step(scale: float, bits: int = GRID_BITS) -> float:
-    """The power of two at most ``scale * 2**-bits``."""
-    if not _LEAST_SCALE <= scale < math.inf:
+    """Return the largest power of two that is at most ``scale * 2**-bits``."""
+    if not _MIN_SCALE <= scale < math.inf:
         raise InvalidParameter(
-            f"a noise scale must be finite and at least {_LEAST_SCALE:g}, not {shown(scale)}"
+            f"a noise scale must be finite and at least {_MIN_SCALE:g}, not {preview(scale)}"
         )
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - bits)
 
 
+def check_gaussian_numbers(numbers: int, guarantee: Guarantee) -> None:
+    """Raise InvalidParameter for more numbers than the margin of the calibrations covers.
+
+    The noise is discrete, while the theorems assume continuous noise.
+
+    **Lemma** (docs/theory/noise.md). Replacing continuous noise on d numbers by discrete noise on its grid costs less
+    than `MARGIN` of epsilon and of delta if d (epsilon + log(1 / delta) + log d + 60) <= 2^60 min(epsilon, 1).
+    """
+    if not numbers or not guarantee.is_private or guarantee.delta == 0.0:  # the calibrations refuse delta = 0
+        return
+    cut = guarantee.epsilon - math.log(guarantee.delta) + math.log(numbers) + 60.0
+    if numbers * cut > 2.0**60 * min(guarantee.epsilon, 1.0):
+        raise InvalidParameter(
+            f"the guarantee of Gaussian noise on {numbers} numbers is not proven for such a small epsilon or delta. "
+            "Use fewer columns, or a larger epsilon."
+        )
+
+
 def add_gaussian(values: Array, scale: float, randomness: Randomness) -> Array:
-    """``values`` plus independent N(0, scale^2) noise on each coordinate, exactly sampled on its grid."""
+    """Return ``values`` plus independent N(0, scale^2) noise on each coordinate, exactly sampled on its grid."""
     step = grid_step(scale)
     return _add_integers(values, step, randomness.discrete_gaussian(scale / step, values.size))
 
 
 def add_laplace(values: Array, scale: float, randomness: Randomness) -> Array:
-    """``values`` plus independent Laplace(scale) noise on each coordinate, exactly sampled on its grid."""
+    """Return ``values`` plus independent Laplace(scale) noise on each coordinate, exactly sampled on its grid."""
     step = grid_step(scale)
     return _add_integers(values, step, randomness.discrete_laplace(scale / step, values.size))
 
 
 def add_norm_gamma(values: Array, scale: float, randomness: Randomness) -> Array:
-    """Each row of ``values`` plus a vector b of density proportional to exp(-|b| / scale) (CMS11, eq. 7), rounded.
+    """Return each row plus a vector b of density proportional to exp(-|b| / scale) (CMS11, eq. 7), rounded.
 
-    **Theorem** (docs/theory/noise.md). b is a draw from the continuous law, known to as many digits as it takes to
-    round the exact sum to the grid. So the release is post-processing of the sum itself: two rows at distance D cost
+    **Theorem** (docs/theory/noise.md). b is drawn from the continuous distribution, to as many digits as rounding the
+    exact sum to the grid needs. So the result is post-processing of the sum itself: two rows at distance D cost
     epsilon = D / scale, and neither the grid nor floating point adds anything.
     """
     if not np.isfinite(values).all():
         raise InvalidParameter("noise can only be added to finite numbers")
     step = grid_step(scale, GAMMA_GRID_BITS)
-    sums = [_rounded_sum(row.tolist(), scale, step, randomness) for row in np.atleast_2d(values)]
-    return _from_grid((steps for row in sums for steps in row), step).reshape(values.shape)
+    sums = [norm_gamma_steps(row.tolist(), scale, step, randomness) for row in np.atleast_2d(values)]
+    return _from_grid(np.array([steps for row in sums for steps in row], object), step).reshape(values.shape)
 
 
 def uniforms_of_norm_gamma(dimension: int) -> int:
-    """How many uniform reals one vector is made of: one for each exponential, two for each two normals."""
+    """Return how many uniform reals one vector needs: one per exponential, two per pair of normals."""
     return dimension + 2 * math.ceil(dimension / 2)
 
 
-def _rounded_sum(row: list[float], scale: float, step: float, randomness: Randomness) -> list[int]:
-    """(row + b) / step, to the nearest integers. |b| is Gamma distributed, its direction a normal vector's."""
+def norm_gamma_steps(row: list[float], scale: float, step: float, randomness: Randomness) -> list[int]:
+    """Return (row + b) / step, rounded to the nearest integers; |b| is Gamma distributed, its direction uniform."""
     dimension = len(row)
 
     def in_steps(uniforms: Sequence[flint.arb]) -> list[int] | None:
         direction = normals(uniforms[dimension:])[:dimension]
         stretch = scale * gamma(uniforms[:dimension]) / norm(direction)
-        return rounded([(value + stretch * part) / step for value, part in zip(row, direction, strict=True)])
+        return round_to_integers(
+            [(value + stretch * part) / step for value, part in zip(row, direction, strict=True)]
+        )
 
     return exactly(uniforms_of_norm_gamma(dimension), randomness, in_steps)
 
 
-def _add_integers(values: Array, step: float, draws: NDArray[np.int64]) -> Array:
-    whole = np.rint(values / step).ravel().tolist()
-    sums = (int(steps) + drawn for steps, drawn in zip(whole, draws.tolist(), strict=True))
+def _add_integers(values: Array, step: float, draws: Integers) -> Array:
+    """Return values / step, rounded to integers, plus ``draws``; exact except for one rounding at the end.
+
+    Dividing by a power of two is exact, and two integers below 2^62 have a sum that 64 bits hold. Others are added as
+    Python integers.
+    """
+    if not np.isfinite(values).all():
+        raise InvalidParameter("noise can only be added to finite numbers")
+    with np.errstate(over="ignore"):
+        whole = np.rint(values.ravel() / step)
+    if draws.dtype == np.int64 and _below(whole, _HALF_RANGE) and _below(draws, _HALF_RANGE):
+        sums = whole.astype(np.int64) + draws
+    else:
+        exact = (round(Fraction(value) / Fraction(step)) for value in values.ravel().tolist())
+        sums = np.array([steps + drawn for steps, drawn in zip(exact, draws.tolist(), strict=True)], object)
     return _from_grid(sums, step).reshape(values.shape)
 
 
-def _from_grid(sums: Iterable[int], step: float) -> Array:
-    """Exact sums, in steps, as floating-point numbers: rounded once, a function of the sum alone."""
+def _from_grid(sums: Integers, step: float) -> Array:
+    """Return exact sums, in steps, as floating-point numbers: rounded once, a function of the sum alone.
+
+    A double times a power of two is exact, since a product that is a multiple of ``step`` needs no more digits.
+    """
+    if sums.dtype == np.int64 and step < _MAX_FAST_STEP:
+        return sums.astype(np.float64) * step
     numerator, denominator = step.as_integer_ratio()  # a power of two
-    return np.array([steps * numerator / denominator for steps in sums])
+    return np.array([steps * numerator / denominator for steps in sums.tolist()], dtype=np.float64)
+
+
+def _below(numbers: NDArray[Any], bound: float) -> bool:
+    return bool(np.all((-bound < numbers) & (numbers < bound)))
 
 
 def coordinate_deviation(noise: str, scale: float, dimension: int) -> float:
-    """Standard deviation of one coordinate of a noise vector, and of its component along any unit vector."""
+    """Return the standard deviation of one coordinate of a noise vector, and of its component along any unit vector."""
     return (
         scale * {"gaussian": 1.0, "laplace": math.sqrt(2.0), "norm_gamma": math.sqrt(dimension + 1.0)}[noise]
     )
+
+
+def step_of(noise: str, scale: float) -> float | None:
+    """Return the step of the grid that noisy values lie on; ``None`` if there is no noise."""
+    return grid_step(scale, GAMMA_GRID_BITS if noise == "norm_gamma" else GRID_BITS) if scale else None
 
 
 ADD_NOISE = {"gaussian": add_gaussian, "laplace": add_laplace, "norm_gamma": add_norm_gamma}
@@ -157,4 +214,4 @@ FLOATING_POINT = {
     "norm_gamma": "noise drawn exactly from its continuous law; the sum is rounded last, to a grid of 2^-40 of the "
     "noise scale, which costs nothing",
 }
-"""What certificates say of each sampler."""
+"""Statements of certificates on each sampler."""

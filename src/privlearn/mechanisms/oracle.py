@@ -1,8 +1,8 @@
-"""The only things that touch rows while noise is around, wherever the rows are.
+"""Oracles: the only access of mechanisms to rows, wherever the rows are.
 
-What they return is exact and PRIVATE: a mechanism adds the noise, or a party does before its answer leaves. Each
-mechanism names the part that it uses: `Minimises` for releases, `DataOracle` for parties and searches, `TableOracle`
-for bounds and lists that are bought. Noisy sums over many holders are behind `summed.NoisySums`.
+Their results are exact and PRIVATE: a mechanism adds the noise, or a party does before it sends its answer. Each
+mechanism uses one of them: `MinimiserOracle` for releases, `DataOracle` for parties and searches, `TableOracle` for
+private bounds and lists. Noisy sums over many holders are behind `summed.NoisySums`.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from privlearn.data.schema.public import Value
 Counts = NDArray[np.int64]
 
 
-class Minimises(Protocol):
-    """What can solve a task's problems."""
+class MinimiserOracle(Protocol):
+    """Solves a task's problems."""
 
     @property
     @abstractmethod
     def points(self) -> Array | None:
-        """Public: features of public points, one row per point, for mechanisms that ask about them."""
+        """Public: features of public points, one row per point, for mechanisms that answer at them."""
 
     @abstractmethod
     def minimise(self, linear: Array | None, regularization: float) -> Array:
-        """PRIVATE: the minimisers, one row per problem, to the task's tolerance, certified.
+        """PRIVATE: return the certified minimisers, one row per problem, to the task's tolerance.
 
         Parameters
         ----------
         linear : array of shape (problems, dimension), optional
-            The linear term that each problem gets: noise, if there is any.
+            Linear term added to each problem: the noise of objective perturbation.
         regularization : float
-            What the mechanism settled on.
+            As chosen by the mechanism.
         """
 
 
-class DataOracle(Minimises, Protocol):
-    """Rows under a task: everything that may be asked of them."""
+class DataOracle(MinimiserOracle, Protocol):
+    """Everything that mechanisms compute from the rows of a task."""
 
     @property
     @abstractmethod
@@ -52,20 +52,20 @@ class DataOracle(Minimises, Protocol):
 
     @abstractmethod
     def gradients(self, coefficients: Array) -> Array:
-        """PRIVATE: the sum of the losses' gradients at coefficients, one row per problem."""
+        """PRIVATE: return the sum of the losses' gradients at coefficients, one row per problem."""
 
     @abstractmethod
     def second_moments(self) -> Array:
-        """PRIVATE: the sum of x x' over the rows, each times its weight."""
+        """PRIVATE: return the sum of x x' over the rows, each times its weight."""
 
     @abstractmethod
     def mistakes(self, coefficients: Array) -> float:
-        """PRIVATE: how many rows the coefficients predict wrongly; one record changes it by at most 1."""
+        """PRIVATE: return the number of rows predicted wrongly; one record changes it by at most 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """Minimisers that were found before, for several draws of noise. Implements `Minimises`."""
+class PrecomputedMinimisers:
+    """Minimisers computed before, for several draws of noise. Implements `MinimiserOracle`."""
 
     minimisers: Array
     points: Array | None = None
@@ -76,7 +76,7 @@ class Solved:
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """How many cells lie below and above each of some numbers, and how many there are; missing cells do not count."""
+    """Numbers of cells below and above each of several numbers, and in total, without missing cells."""
 
     below: Counts
     above: Counts
@@ -85,22 +85,22 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The values that occur in a column, and how many cells hold each; missing cells do not count."""
+    """Distinct values of a column and their numbers of cells, without missing cells."""
 
     values: list[Value]
     counts: Counts
 
 
 class ColumnOracle(ABC):
-    """The numbers of one column."""
+    """A column of numbers."""
 
     @abstractmethod
     def sides(self, numbers: Array) -> Sides:
-        """PRIVATE: where the cells lie, seen from each number."""
+        """PRIVATE: return how many cells lie on either side of each number."""
 
     @abstractmethod
     def beyond(self, origin: float, side: str = "both") -> ColumnOracle:
-        """The column's distances from an origin: upwards, downwards, or in both directions.
+        """Return the column's distances from an origin: upwards, downwards, or in both directions.
 
         Parameters
         ----------
@@ -110,15 +110,15 @@ class ColumnOracle(ABC):
 
 
 class TableOracle(ABC):
-    """Raw cells: what bounds and lists are bought from."""
+    """Raw cells, from which private bounds and lists are computed."""
 
     @abstractmethod
     def numbers(self, column: str) -> ColumnOracle:
-        """A column of numbers."""
+        """Return a column of numbers."""
 
     @abstractmethod
     def histogram(self, column: str) -> Histogram:
-        """PRIVATE: what occurs in a column of categories."""
+        """PRIVATE: return the values of a column of categories and their counts."""
 
 
 class Cells(ColumnOracle):
@@ -128,15 +128,15 @@ class Cells(ColumnOracle):
         self._cells = cells
 
     def sides(self, numbers: Array) -> Sides:
-        ordered = self._ordered
+        ordered = self._in_order
         above = len(ordered) - np.searchsorted(ordered, numbers, side="right")
         return Sides(np.searchsorted(ordered, numbers, side="left"), above, len(ordered))
 
     def beyond(self, origin: float, side: str = "both") -> Cells:
-        with np.errstate(over="ignore"):  # what is too far for a number is infinitely far, and counts as that
+        with np.errstate(over="ignore"):  # an overflowing distance counts as infinite
             apart = self._cells - origin
         return Cells(np.abs(apart) if side == "both" else apart if side == "upper" else -apart)
 
     @cached_property
-    def _ordered(self) -> Array:
+    def _in_order(self) -> Array:
         return np.sort(self._cells[~np.isnan(self._cells)])

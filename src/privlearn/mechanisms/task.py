@@ -1,4 +1,4 @@
-"""The public facts of a learning task: everything a calibration may look at."""
+"""The public parameters of a learning task: everything that a calibration may depend on."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.accounting.curves import ONE_CORNER, Corners
-from privlearn.erm.certifiable import (
+from privlearn.errors import InvalidParameter, check_positive, preview
+from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.statistics.score_counts import ScoreCounts
+from privlearn.relation import Relation, get_relation
+from privlearn.solvers.certifiable import (
     GAP_TOLERANCE,
     certified_distance,
     check_dimension,
-    least_gap,
-    least_tolerance,
-    longest_minimiser,
+    min_gap,
+    min_tolerance,
+    minimiser_norm_bound,
 )
-from privlearn.erm.losses import LossFacts
-from privlearn.errors import InvalidParameter, check_positive, shown
-from privlearn.mechanisms.statistics.centring import Centring
-from privlearn.mechanisms.statistics.score_counts import ScoreCounts
-from privlearn.relation import Relation, relation_named
+from privlearn.solvers.losses import LossProperties
 
-FELT = 0.01
-"""Of what one person moves: a solver's distance below it is hardly felt where it adds to a sensitivity."""
+NEGLIGIBLE = 0.01
+"""Share of the sensitivity: a solver's distance below it is negligible where it adds to a sensitivity."""
 
-LOOSEST = 1e-8
-"""A tolerance that is left to the noise is no larger: it would save a step or two of the solver."""
+MAX_TOLERANCE = 1e-8
+"""Upper limit of a tolerance that the mechanism chooses; a larger one would save only a step or two of the solver."""
 
 PLAIN_TOLERANCE = 1e-10
-"""Where there is no noise."""
+"""Tolerance without noise."""
 
-ANYTHING = 1e300
-"""A tolerance that every point keeps."""
+MIN_REGULARIZATION, MAX_REGULARIZATION = 1e-100, 1e100
+"""Far beyond these limits, squares of sensitivities overflow or underflow in floating point."""
+
+UNREACHABLE = 1e300
+"""A tolerance that every point satisfies."""
 
 
 @dataclass(frozen=True)
@@ -44,40 +46,46 @@ class Task:
 
     Parameters
     ----------
-    loss : LossFacts
-        Its ``lipschitz`` (L) bounds a record's gradient norm, its ``smoothness`` (c) a record's curvature.
+    loss : LossProperties
+        Its ``lipschitz`` (L) bounds a record's gradient norm, its ``smoothness`` (c) a record's second derivative.
     total : int
         N, the public number of records, or of persons when a person's rows are averaged; where it is private, the
-        public number that is expected.
+        public expectation.
     dimension : int
         Coefficients of one problem.
     problems : int
         Number of problems solved; 1 for two classes and for the multinomial loss.
     regularization : float
-        As asked for; objective perturbation may raise it.
+        As requested; objective perturbation may raise it.
     tolerance : float
         Gradient norm at which the solver stops; it refuses to return above it. `certifiable` raises it where needed; 0
-        leaves it to the mechanism, whose noise says what is not felt.
+        leaves it to the mechanism, which chooses one that is negligible next to its noise.
     neighbours : {"replace_one", "zero_out", "add_remove"}
     weight_bound : float
-        Largest class weight.
+        Maximal class weight.
     rows_per_person : int
-        How many records one person may own.
+        Maximal number of records of one person.
     averaged : bool
         True if each person's rows are averaged into one record of weight 1.
     parties_per_person : int
-        Of several holders: how many may have records of one person, each as many as ``rows_per_person``.
+        Number of holders that may have records of one person, up to ``rows_per_person`` each.
     gap : float
-        The same as ``tolerance`` for the hinge, which has no gradient: its duality gap.
+        Duality gap at which the solver stops for the hinge, which has no gradient.
     classes : int
-        How many the softmax loss tells apart; 0 for losses of one score.
+        Number of classes of the softmax loss; 0 for losses of one score.
     centring : Centring, optional
-        What was bought of the same records before, to move and scale the rows.
+        Private centring of the same records, which moves and scales the rows first.
     score_counts : ScoreCounts, optional
-        What is bought of the same records afterwards, to learn the scores' probabilities.
+        Private counts of the same records afterwards, from which probabilities are learnt.
+    prior_norm : float
+        |w0| of the public model in the regularizer (regularization/2) |w - w0|^2; 0 without one. It
+        changes no bound on a gradient (docs/theory/regularization.md), only those on rounding.
+    largest_ridge : float
+        Maximal weight g_j of the regularizer (regularization/2) sum_j g_j w_j^2, whose smallest is at least 1;
+        the task is about sqrt(g_j) w_j and rows divided by sqrt(g_j), so no theorem depends on it.
     """
 
-    loss: LossFacts
+    loss: LossProperties
     total: int
     dimension: int
     problems: int
@@ -92,103 +100,129 @@ class Task:
     classes: int = 0
     centring: Centring | None = None
     score_counts: ScoreCounts | None = None
+    prior_norm: float = 0.0
+    largest_ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        relation_named(self.neighbours)
+        get_relation(self.neighbours)
         for name in ("total", "dimension", "problems", "rows_per_person", "parties_per_person"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise InvalidParameter(
-                    f"{name} must be a whole number of at least 1, not {shown(getattr(self, name))}"
+                    f"{name} must be a whole number of at least 1, not {preview(getattr(self, name))}"
                 )
         if self.classes and (
-            self.classes < 2 or self.loss.sees != "classes" or self.dimension % self.classes
+            self.classes < 2 or self.loss.argument != "classes" or self.dimension % self.classes
         ):
             raise InvalidParameter(
-                "classes must be at least two, each with as many coefficients as the others"
+                "classes must be at least 2 and divide dimension, and the loss must be one of classes"
+            )
+        if not 0 <= self.prior_norm < math.inf:
+            raise InvalidParameter(
+                f"prior_norm must be finite and at least 0, not {preview(self.prior_norm)}"
+            )
+        if not 1 <= self.largest_ridge < math.inf:
+            raise InvalidParameter(
+                f"largest_ridge must be finite and at least 1, not {preview(self.largest_ridge)}"
             )
         check_positive(
             regularization=self.regularization,
-            tolerance=self.tolerance or LOOSEST,
+            tolerance=self.tolerance or MAX_TOLERANCE,
             weight_bound=self.weight_bound,
             gap=self.gap,
         )
+        if not MIN_REGULARIZATION <= self.regularization <= MAX_REGULARIZATION:
+            size, other = ("small", "smaller") if self.regularization < 1.0 else ("large", "larger")
+            raise InvalidParameter(
+                f"regularization = {self.regularization:g} is too {size}. Take regularization='auto', a number from "
+                f"{MIN_REGULARIZATION:g} to {MAX_REGULARIZATION:g}, or a {other} C"
+            )
 
     def certifiable(
         self,
         *,
         regularization: float | None = None,
         linear_norm: float = 0.0,
-        unfelt: float | None = None,
+        negligible: float | None = None,
     ) -> Task:
-        """The same task with a tolerance that the solver reaches on every table: the one asked for, or the least such.
+        """Return the task with a tolerance that the solver reaches on every table: as requested, or the smallest such.
 
-        It follows from public facts alone, before any row is looked at, so that no solver's failure can tell two
-        tables apart (docs/theory/solver.md, "Every table").
+        It follows from public parameters alone, before a row is read, so that no failure of the solver can depend on
+        the rows (docs/theory/solver.md, "Every table").
 
         Parameters
         ----------
         regularization : float, optional
-            What the mechanism has raised the task's own to.
+            The value to which the mechanism has raised the task's own.
         linear_norm : float, default=0.0
             Bound on the linear term that the mechanism adds to J.
         unfelt : float, optional
-            The tolerance to ask for if it was left to the mechanism; by default one that adds a hundredth to what one
-            person moves.
+            Tolerance if the task leaves it to the mechanism; by default one that adds a hundredth to the sensitivity.
 
         Raises
         ------
         InvalidParameter
-            If there is none.
+            If there is no such tolerance.
         """
         strength = self.regularization if regularization is None else regularization
         if math.isinf(self.loss.smoothness):
             check_dimension(self.dimension)
-        unfelt = FELT * self.gradient_sensitivity / (2.0 * self.total) if unfelt is None else unfelt
-        asked = dataclasses.replace(self, tolerance=self.tolerance or min(max(unfelt, 0.0), LOOSEST))
-        found = asked._reaching(strength, linear_norm, self.mass_bound)
-        if max(found.tolerance, found.gap) >= ANYTHING:
+        negligible = (
+            NEGLIGIBLE * self.gradient_sensitivity / (2.0 * self.total) if negligible is None else negligible
+        )
+        request = dataclasses.replace(
+            self, tolerance=self.tolerance or min(max(negligible, 0.0), MAX_TOLERANCE)
+        )
+        result = request._with_reachable_tolerance(strength, linear_norm, self.mass_bound)
+        if max(result.tolerance, result.gap) >= UNREACHABLE:
             raise InvalidParameter(
                 f"regularization = {strength:g} is too small: rounding errors would keep the solver from proving its "
-                "result on some tables. Take regularization='auto', or a larger number"
+                "result on some tables. Take regularization='auto', a larger number, or a smaller C"
             )
-        return found
+        return result
 
     def within_reach(self, regularization: float, linear_norm: float, mass: float) -> Task:
-        """PRIVATE: what the solver is asked for on rows whose weights add up to ``mass`` times N.
+        """PRIVATE: return the task for rows whose weights add up to ``mass`` times N.
 
-        Where the number of records is private there may be more than the task speaks of. A solver that refused them
-        would tell: it is asked for what rounding leaves, and if that is nothing, for any point.
+        Where the number of records is private, there may be more than the task assumes. A refusal would reveal that, so
+        the solver is asked for the tolerance that rounding allows, or for any point.
         """
-        return self if mass <= self.mass_bound else self._reaching(regularization, linear_norm, mass)
+        return (
+            self
+            if mass <= self.mass_bound
+            else self._with_reachable_tolerance(regularization, linear_norm, mass)
+        )
 
-    def _reaching(self, regularization: float, linear_norm: float, mass: float) -> Task:
-        facts: dict[str, Any] = {"dimension": self.dimension, "weight_bound": mass}
+    def _with_reachable_tolerance(self, regularization: float, linear_norm: float, mass: float) -> Task:
+        bounds: dict[str, Any] = {"dimension": self.dimension, "weight_bound": mass}
         if math.isinf(self.loss.smoothness):
-            least = least_gap(regularization, **facts)
-            return dataclasses.replace(self, gap=min(max(self.gap, least), ANYTHING))
-        least = least_tolerance(self.loss, regularization, linear_norm=linear_norm, **facts)
-        return dataclasses.replace(self, tolerance=min(max(self.tolerance, least), ANYTHING))
+            smallest = min_gap(regularization, **bounds)
+            return dataclasses.replace(self, gap=min(max(self.gap, smallest), UNREACHABLE))
+        bounds["prior_norm"] = self.prior_norm
+        smallest = min_tolerance(self.loss, regularization, linear_norm=linear_norm, **bounds)
+        return dataclasses.replace(self, tolerance=min(max(self.tolerance, smallest), UNREACHABLE))
 
     @property
     def solver_distance(self) -> float:
-        """t: how far the returned point may lie from the exact minimiser."""
+        """t: maximal distance of the returned point from the exact minimiser."""
         return certified_distance(self.loss, self.regularization, self.tolerance, self.gap)
 
     @property
     def relation(self) -> Relation:
-        """What neighbours are, with the facts that theorems take from it."""
-        return relation_named(self.neighbours)
+        """The neighbouring relation, with the properties that theorems need."""
+        return get_relation(self.neighbours)
 
     @property
-    def beside_ratio(self) -> float:
+    def other_ratio(self) -> float:
         """Ratio of the Gaussian mechanism that dominates centring and counts of scores; 0 without them."""
-        bought = (self.centring, self.score_counts)
-        return math.hypot(*(part.ratio(self.relation) for part in bought if part is not None))
+        parts = (self.centring, self.score_counts)
+        # A person with m rows moves every sum and count m times as far.
+        rows = self.records_of_a_person
+        return rows * math.hypot(*(part.ratio(self.relation) for part in parts if part is not None))
 
     @property
     def mass_bound(self) -> float:
-        """The most that the rows' weights add up to, over N."""
-        return self.weight_bound * self.relation.largest_table
+        """Bound on the sum of the rows' weights, divided by N."""
+        return self.weight_bound * self.relation.max_table_ratio
 
     @property
     def features(self) -> int:
@@ -197,24 +231,28 @@ class Task:
 
     @property
     def records_of_a_person(self) -> int:
-        """How many one person may own, with all holders together; averaged rows are one per holder."""
+        """Maximal number of records of one person at all holders together; averaged rows are one per holder."""
         return self.rows_per_person * self.parties_per_person
 
     @property
     def gradient_sensitivity(self) -> float:
-        """How far one person moves the sum of all gradients of one problem, at any w: 2 L, or L if none is replaced."""
+        """Maximal change of one problem's sum of gradients by one person, at any w: 2 L, or L if none is replaced."""
         return self.relation.gradients * self.loss.lipschitz * self.weight_bound * self.records_of_a_person
 
     @property
     def minimiser_sensitivity(self) -> float:
-        """How far one person moves the exact minimiser of one problem (CMS11 Corollary 1): gradient / (N Lambda)."""
+        """Maximal change of one problem's exact minimiser by one person (CMS11 Corollary 1): gradient / (N Lambda)."""
         return self.gradient_sensitivity / (self.total * self.regularization)
 
     @property
     def ball_radius(self) -> float:
-        """C: no exact minimiser w, on any data, is longer."""
-        return longest_minimiser(
-            self.loss, self.regularization, dimension=self.dimension, weight_bound=self.mass_bound
+        """C: bound on the norm of the exact minimiser w on any data."""
+        return minimiser_norm_bound(
+            self.loss,
+            self.regularization,
+            dimension=self.dimension,
+            weight_bound=self.mass_bound,
+            prior_norm=self.prior_norm,
         )
 
     @property
@@ -223,7 +261,7 @@ class Task:
         return max(self.classes - 1, 1)
 
     def curvature_ratio(self, regularization: float) -> float:
-        """q: the trace of what one record adds to a Jacobian, over its smallest eigenvalue N Lambda.
+        """Return q: the trace of one record's part of a Jacobian, over its smallest eigenvalue N Lambda.
 
         That trace is at most c; for the softmax loss sum_k p_k (1 - p_k) <= 1 - 1/K.
         """
@@ -231,44 +269,36 @@ class Task:
         return trace * self.weight_bound / (self.total * regularization)
 
     def jacobian_slack(self, regularization: float) -> float:
-        """Bound on the log-ratio of the Jacobian determinants of one problem on neighbouring data sets.
+        """Return the bound on the log-ratio of one problem's Jacobian determinants on neighbouring data sets.
 
         One record is an update of rank r and trace q: at most r log(1 + q / r). A person with m rows: m such updates. A
-        person whose rows are averaged: any rank, but trace at most q, so log det(I + E) <= q.
+        person whose rows are averaged: any rank, but trace at most q for each holder, so log det(I + E) <= q.
         """
         ratio, rank = self.curvature_ratio(regularization), self.curvature_rank
-        return ratio if self.averaged else self.rows_per_person * rank * math.log1p(ratio / rank)
+        each = ratio if self.averaged else rank * math.log1p(ratio / rank)
+        return self.records_of_a_person * each
 
     def curvature_ratio_of(self, slack: float) -> float:
-        """The q of that slack: the inverse of `jacobian_slack`."""
-        rank, beyond_concern = self.curvature_rank, 700.0  # and beyond what expm1 can hold
-        share = min(slack / (self.rows_per_person * rank), beyond_concern)
-        return slack if self.averaged else rank * math.expm1(share)
+        """Return the q of a given slack: the inverse of `jacobian_slack`."""
+        rank, max_exponent = self.curvature_rank, 700.0  # expm1 overflows beyond
+        each = slack / self.records_of_a_person
+        return each if self.averaged else rank * math.expm1(min(each / rank, max_exponent))
 
     @property
-    def free_directions(self) -> int | None:
-        """Along how many lines a person may move the gradients either way, at worst; ``None`` if nobody knows.
+    def has_open_sign(self) -> bool:
+        """Whether a person may move the gradients along a line either way, as residuals do.
 
-        0: they move between known `corners` (a monotone margin loss, the softmax loss). 1: the sign is open, as for a
-        residual; of a record and its replacement, those on one line are the worst (docs/theory/objective.md). A person
-        with several rows, or the softmax loss of an unknown number of classes, has more.
+        Without it they move between known `corners` (a monotone margin loss, the softmax loss). By the averaging
+        theorem neither a replacement nor any number of rows per person changes this (docs/theory/objective.md).
         """
-        known = self.classes if self.loss.sees == "classes" else 1
-        if self.records_of_a_person > 1 or self.averaged or not known:
-            return None
-        return 0 if self.loss.monotone or self.classes else 1
+        return not (self.loss.monotone or self.classes)
 
     @property
-    def corners(self) -> Corners:
-        """Corners, 0 left out, of what holds every change of the gradients by one person (docs/theory/softmax.md).
+    def corners(self) -> int:
+        """Number of corners, 0 left out, of the set that bounds a person's change of the gradients.
 
-        A gradient of the softmax loss lies in a simplex with corners at 0 and, K - 1 times, at distance sqrt(2). Two
-        of them, of a record and of its replacement, make K^2 - 1 corners; at worst all of two classes but one point the
-        same way. Two classes have one direction, like a margin.
+        A gradient of the softmax loss of K classes lies in a simplex with corners at 0 and, K - 1 times, at distance
+        sqrt(2); the averaging theorem leads every relation back to one such simplex (docs/theory/softmax.md). Two
+        classes have one direction, like a margin.
         """
-        others = self.classes - 1
-        if others < 2:
-            return ONE_CORNER
-        if self.relation.gradients == 1:
-            return ((others, 1.0),)
-        return (others, 1.0), (others * (others - 1), math.sqrt(0.75)), (2 * others, 0.5)
+        return max(self.classes - 1, 1)

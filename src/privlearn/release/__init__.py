@@ -1,4 +1,9 @@
-"""What may leave, and how a stranger checks it."""
+"""Release files and their certificates, and how a stranger verifies them.
+
+A release file holds a model (`model.py`), its certificate (`certificate.py`) and everything needed to recompute both.
+Reading a file checks every byte, rebuilds the mechanism from its constants, and refuses contradictions
+(`agreement.py`). May import everything up to `mechanisms`; start with `artifact.py`, then `base_certificate.py`.
+"""
 
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate

@@ -1,6 +1,6 @@
-"""Files that leave: archives in one canonical form, with a digest of every member and a holder's signature over them.
+"""Archives in one canonical form, with a digest of every member and an optional signature over them.
 
-Reading and rewriting gives the same bytes, so any changed byte is found, in content and in container.
+Reading and rewriting gives the same bytes, so any changed byte is detected, in the content and in the container.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ _KINDS = {
 }
 
 
-def _another_file(found: str, wanted: str) -> str:
-    """What to say of a file of another kind, or of another version."""
-    kind, own = (_KINDS.get(form.rpartition(" ")[0]) for form in (found, wanted))
+def _another_file(found: str, expected: str) -> str:
+    """Return the message for a file of another kind or version."""
+    kind, own = (_KINDS.get(form.rpartition(" ")[0]) for form in (found, expected))
     if kind is None or kind == own:
-        return f"this is {found!r}; this privlearn reads {wanted!r}"
+        return f"this is {found!r}; this privlearn reads {expected!r}"
     return f"this is {kind}: give {own}"
 
 
 class SignedArchive(ABC):
-    """What all such files share. Subclasses are frozen dataclasses with a field ``signature``."""
+    """Base class of all such files. Subclasses are frozen dataclasses with a field ``signature``."""
 
     format: ClassVar[str]
     what: ClassVar[str]
-    """What it is called in messages: "release"."""
+    """Name of the kind of file in messages: "release"."""
     signature: dict[str, str] | None
 
     @abstractmethod
     def members(self) -> dict[str, bytes]:
-        """The content, name by name, in the order of the archive."""
+        """Return the content by name, in the order of the archive."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the manifest, and so of every byte of content; a signature does not change it."""
+        """Return the SHA-256 of the manifest, and so of every byte of content; a signature does not change it."""
         return digest_of(self._manifest())
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the file, whole or not at all; one that is there is only replaced with ``overwrite=True``."""
+        """Write the file, whole or not at all; an existing file is only replaced with ``overwrite=True``."""
         write_new(path, self.to_bytes(), overwrite=overwrite)
 
     def signed(self, key: SigningKey) -> Self:
-        """The same with the holder's signature over the manifest, and so over every byte of content."""
+        """Return a copy with the holder's signature over the manifest, and so over every byte of content."""
         signature = signature_by(key, self._manifest())
         return dataclasses.replace(self, signature=signature)  # type: ignore[type-var]
 
@@ -72,13 +72,13 @@ class SignedArchive(ABC):
 
     @classmethod
     def _read(cls, raw: bytes, **settings: Any) -> Self:
-        """The file of these bytes, once everything in it agrees."""
+        """Read a file from bytes; raise ReleaseError or VerificationError unless everything in it agrees."""
         members = unpack(raw)
         try:
             cls._check_digests(members)
             signature = json.loads(members[SIGNATURE]) if SIGNATURE in members else None
-            found = cls._parse(members, signature, **settings)
-        except InvalidParameter as error:  # our own words, such as the name of an extension that is missing
+            result = cls._parse(members, signature, **settings)
+        except InvalidParameter as error:  # has a message for users, such as the name of a missing extension
             raise VerificationError(f"the {cls.what} cannot be read: {error}") from None
         except (
             KeyError,
@@ -90,15 +90,15 @@ class SignedArchive(ABC):
             SchemaError,
         ) as error:
             raise VerificationError(f"the {cls.what} is malformed ({type(error).__name__})") from None
-        if found.to_bytes() != raw:
+        if result.to_bytes() != raw:
             raise VerificationError(f"the {cls.what}'s bytes were changed after it was written")
-        found._check_signature()
-        return found
+        result._check_signature()
+        return result
 
     @classmethod
     @abstractmethod
     def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Self:
-        """The content; raises what is wrong with it."""
+        """Return the object that the members describe."""
 
     @classmethod
     def _check_digests(cls, members: dict[str, bytes]) -> None:
@@ -123,7 +123,7 @@ class SignedArchive(ABC):
 
 
 def format_of(raw: bytes) -> str:
-    """What kind of archive it is, by its own word; empty if it does not say."""
+    """Return the format that an archive states; empty if it states none."""
     try:
         return str(json.loads(unpack(raw)[MANIFEST])["format"])
     except (KeyError, TypeError, ValueError, RecursionError):

@@ -1,9 +1,12 @@
-"""One file that may leave: arrays and JSON in an uncompressed ZIP, no pickle.
+"""A release in one file: arrays and JSON in an uncompressed ZIP, no pickle.
 
     manifest.json       format, versions, SHA-256 of every other member
     certificate.json    what is promised, with every constant
     model.json          encoder, with labels and link or with the bounds of a regression
     coefficients.npy    this depends on the records, and so do the next and the radius in model.json, if they are there
+    mechanism.npy       what the mechanism released, if the next two lead from it to the coefficients
+    prior.npy           public: the model of regularize_towards, on the grid of the noise
+    scales.npy          public: 1/sqrt(g) of regularization_weights g
     mean.npy            of centred rows
     public_points.npy   the landmarks of a kernel model, if it has any
     refinement.json     what was done to the coefficients afterwards, and to which release, if anything was
@@ -28,24 +31,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.data.encode.centred import CentredEncoder
 from privlearn.errors import InvalidParameter, VerificationError
-from privlearn.mechanisms.statistics.centring import Centring
-from privlearn.mechanisms.task import Task
-from privlearn.release.archive import SignedArchive, array_bytes, json_bytes, read_array
+from privlearn.imports import VIEWS
+from privlearn.release.agreement import check_agreement, check_noise, check_output
+from privlearn.release.archive import SignedArchive, array_bytes, format_of, json_bytes, read_array
 from privlearn.release.certificate import Certificate, MomentsCertificate, read_certificate
 from privlearn.release.counts_file import CountsFile
 from privlearn.release.decision import Decision
-from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
+from privlearn.release.encoders import base_of
 from privlearn.release.files import read_whole
+from privlearn.release.html import notebook_view
+from privlearn.release.mechanism_output import NAMES
 from privlearn.release.model import LinearModel, Model, RegressionModel, model_from_dict
 from privlearn.release.moments_file import Moments
-from privlearn.release.notebook import as_html
 from privlearn.release.refinement import Refinement, Step, refinement_from_dict
 from privlearn.release.run_record import RunRecord
 
-_ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
-_RELEASED = {"coefficients", "mean", "log_odds"}
+_RELEASED = ("coefficients", *NAMES, "mean", "log_odds")
+_ARRAYS = (*_RELEASED, "public_points")
 _EVALUATION = "evaluation.privlearn"
 _REFINEMENT, _ORIGIN = "refinement.json", "origin.npy"
 _RUN, _MOMENTS = "run.json", "moments.privlearn"
@@ -99,10 +102,10 @@ class Release(SignedArchive):
 
     @classmethod
     def from_moments(cls, moments: Moments, target: str, regularization: float | None = None) -> Release:
-        """One of the regressions that follow from a noisy sum: post-processing, at no cost beyond the sum's.
+        """Return one of the regressions that follow from a noisy sum: post-processing, at no cost beyond the sum's.
 
-        It carries the sum, and whoever reads it finds the coefficients again. All releases from one sum cost its price
-        once, together.
+        The release carries the sum, so that a reader can compute the coefficients again. All releases from one sum
+        share its cost.
 
         Parameters
         ----------
@@ -113,12 +116,12 @@ class Release(SignedArchive):
         """
         chosen = moments.regularization if regularization is None else float(regularization)
         model = moments.model(target, chosen)
-        return cls(model, moments.certified(model, target, chosen), moments=moments)
+        return cls(model, moments.certify(model, target, chosen), moments=moments)
 
     def decided_by(self, decision: Decision, evaluation: CountsFile) -> Release:
-        """The same model with a threshold or calibration that was chosen from noisy counts of its own scores.
+        """Return the same model with a threshold or calibration that was chosen from noisy counts of its scores.
 
-        That is post-processing: the new release costs nothing. It carries the counts, whose certificate says what they
+        That is post-processing: the new release costs nothing. It carries the counts with the certificate of their
         cost, and both are checked whenever it is read.
         """
         plain = self.undecided
@@ -127,36 +130,32 @@ class Release(SignedArchive):
         of_probabilities = evaluation.about.get("scale") == "probability"
         if of_probabilities and decision.threshold is not None and not 0.0 <= decision.threshold <= 1.0:
             raise InvalidParameter(
-                f"a threshold of {decision.threshold:g} is beyond all probabilities: take one from 0 to 1"
+                f"a threshold of {decision.threshold:g} is not a probability. Pass a number from 0 to 1."
             )
         decided = dataclasses.replace(plain.model, decision=decision)
-        made = dataclasses.replace(
+        result = dataclasses.replace(
             plain, model=decided, evaluation=dataclasses.replace(evaluation, signature=None)
         )
-        _check_decision(made)
-        return made
+        _check_decision(result)
+        return result
 
     def with_threshold(self, threshold: float, evaluation: CountsFile) -> Release:
-        """The same model, saying the second class above a threshold that was chosen from its evaluation."""
+        """Return the same model with a threshold that was chosen from its evaluation; see `decided_by`."""
         return self.decided_by(Decision(threshold), evaluation)
 
     def effects(self, curvature: Any = None, *, level: float = 0.95) -> Any:
-        """What each column does to the score, and which are above the noise: see `privlearn.effects`."""
-        import privlearn  # by the front door: what explains a release is built on releases
-
-        return privlearn.effects(self, curvature, level=level)
+        """Return the effect of each column on the score, and which effects exceed the noise: `privlearn.effects`."""
+        return VIEWS["effects"](self, curvature, level=level)
 
     def explain(self, X: Any, label: Any = None) -> Any:
-        """What each column adds to the score of each row: see `privlearn.contributions`."""
-        import privlearn
-
-        return privlearn.contributions(self, X, label)
+        """Return the contribution of each column to the score of each row: `privlearn.contributions`."""
+        return VIEWS["contributions"](self, X, label)
 
     def __repr__(self) -> str:
         return f"<Release: {self._kind}, {self.certificate.headline}>"
 
     def _repr_html_(self) -> str:
-        return as_html(
+        return notebook_view(
             f"Release: {self.certificate.headline}", {"model": self._kind} | self.certificate.facts
         )
 
@@ -166,23 +165,23 @@ class Release(SignedArchive):
 
     @property
     def undecided(self) -> Release:
-        """The release as it was before a threshold or calibration was chosen, unsigned."""
+        """Return the release as it was before a threshold or calibration was chosen, unsigned."""
         if not isinstance(self.model, LinearModel):
             return dataclasses.replace(self, signature=None)
         plain = dataclasses.replace(self.model, decision=None)
         return dataclasses.replace(self, model=plain, signature=None, evaluation=None)
 
     def refined(self, steps: Sequence[Step]) -> Release:
-        """The same model after some steps that read nothing but this release: it costs nothing.
+        """Return the same model after steps that read nothing but this release, at no cost.
 
-        It carries the coefficients that it came from, and the steps are repeated whenever it is read.
+        It carries the original coefficients, and the steps are repeated whenever it is read.
         """
         if not steps:
-            raise InvalidParameter("say what is to be done: at least one step")
+            raise InvalidParameter("steps must have at least one step")
         if getattr(self.model, "decision", None) or getattr(self.model, "log_odds", None) is not None:
             raise InvalidParameter(
-                "its threshold or probabilities were chosen from its own scores, which would change: refine the "
-                "release first"
+                "the release's threshold or probabilities were chosen from its scores, which would change. Refine the "
+                "release first, then choose them"
             )
         earlier = () if self.refinement is None else self.refinement.steps
         refinement = Refinement((*earlier, *steps), self.origin.model.coefficients)
@@ -191,7 +190,7 @@ class Release(SignedArchive):
 
     @property
     def origin(self) -> Release:
-        """The release before it was refined, unsigned; itself, if it was not."""
+        """Return the release before it was refined, unsigned; itself, if it was not refined."""
         if self.refinement is None:
             return self
         plain = self.undecided
@@ -200,17 +199,17 @@ class Release(SignedArchive):
 
     @property
     def model_digest(self) -> str:
-        """SHA-256 of the model as it was trained and its certificate, as the parties of a run sign them."""
+        """Return the SHA-256 of the trained model and its certificate, as the parties of a run sign them."""
         return dataclasses.replace(self.origin.undecided, run=None).digest
 
     @classmethod
     def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Release:
         arrays = {name: read_array(members[f"{name}.npy"]) for name in _ARRAYS if f"{name}.npy" in members}
-        if any(arrays[name].dtype != np.dtype("<f8") for name in _RELEASED & arrays.keys()):
-            raise VerificationError("what was released is in double precision, nothing else")
+        if any(arrays[name].dtype != np.dtype("<f8") for name in arrays.keys() & _RELEASED):
+            raise VerificationError("released arrays must be in double precision")
         model = model_from_dict(json.loads(members["model.json"]), arrays, settings["kernel"])
         certificate = read_certificate(json.loads(members["certificate.json"]))
-        _check_agreement(model, certificate)
+        check_agreement(model, certificate)
         evaluation = CountsFile.from_bytes(members[_EVALUATION]) if _EVALUATION in members else None
         refinement = None
         if _REFINEMENT in members:
@@ -219,6 +218,8 @@ class Release(SignedArchive):
         moments = Moments.from_bytes(members[_MOMENTS]) if _MOMENTS in members else None
         release = cls(model, certificate, signature, evaluation, refinement, run, moments)
         _check_refinement(release, members)
+        check_output(release.origin.model, certificate)
+        check_noise(release.origin.model, certificate)
         _check_decision(release)
         _check_moments(release)
         if run is not None:
@@ -234,18 +235,27 @@ class Release(SignedArchive):
         if self.refinement is not None:
             content[_REFINEMENT] = json_bytes(self.refinement.to_dict(self.origin.digest))
             content[_ORIGIN] = array_bytes(self.refinement.origin)
-        beside = {_EVALUATION: self.evaluation, _RUN: self.run, _MOMENTS: self.moments}
-        return content | {name: part.to_bytes() for name, part in beside.items() if part is not None}
+        parts = {_EVALUATION: self.evaluation, _RUN: self.run, _MOMENTS: self.moments}
+        return content | {name: part.to_bytes() for name, part in parts.items() if part is not None}
+
+
+Outcome = Release | CountsFile
+"""Result of a run of several holders: a model, or counts; both carry the record of their run."""
+
+
+def read_outcome(raw: bytes) -> Outcome:
+    """Read a release or a file of counts, by its stated format."""
+    return CountsFile.from_bytes(raw) if format_of(raw) == CountsFile.format else Release.from_bytes(raw)
 
 
 def _check_refinement(release: Release, members: Mapping[str, bytes]) -> None:
-    """What was done afterwards must lead from the stated origin to these very coefficients."""
+    """Raise VerificationError unless the steps lead from the stated origin to these very coefficients."""
     if release.refinement is None:
         return
     origin = release.refinement.origin
     if origin.shape != release.model.coefficients.shape or origin.dtype != np.dtype("<f8"):
         raise VerificationError("the origin's coefficients do not fit the model")
-    _check_agreement(release.origin.model, release.certificate)
+    check_agreement(release.origin.model, release.certificate)
     if json.loads(members[_REFINEMENT])["origin_sha256"] != release.origin.digest:
         raise VerificationError("the release was refined from another one than it says")
     if not np.array_equal(release.refinement.apply(release.model.encoder), release.model.coefficients):
@@ -253,7 +263,8 @@ def _check_refinement(release: Release, members: Mapping[str, bytes]) -> None:
 
 
 def _check_decision(release: Release) -> None:
-    """What was chosen afterwards must come with counts of this very model, and nothing else may."""
+    """Raise VerificationError unless a decision comes with counts of this very model, and no counts come without
+    one."""
     decision = release.model.decision if isinstance(release.model, LinearModel) else None
     if decision is None and release.evaluation is None:
         return
@@ -266,7 +277,7 @@ def _check_decision(release: Release) -> None:
 
 
 def _check_moments(release: Release) -> None:
-    """A regression from a noisy sum must come with that sum and follow from it, and nothing else may."""
+    """Raise VerificationError unless a regression from a noisy sum comes with that sum and follows from it."""
     certificate, moments, model = release.certificate, release.moments, release.origin.model
     if moments is None and not isinstance(certificate, MomentsCertificate):
         return
@@ -277,45 +288,3 @@ def _check_moments(release: Release) -> None:
         and moments.leads_to(model, certificate)
     ):
         raise VerificationError("the model does not follow from the noisy sum that it names")
-
-
-def _check_agreement(model: Model, certificate: Certificate) -> None:
-    """The certificate must speak of this model."""
-    task = certificate.task
-    size = task.problems * task.dimension
-    # A landmark model keeps one coefficient per public point; its task counts the independent ones among them.
-    fits = (
-        model.coefficients.size >= size
-        if isinstance(model.encoder, KernelEncoder)
-        else model.coefficients.size == size
-    )
-    agree = (
-        fits
-        and (task.problems == len(model.coefficients) or task.loss.sees == "classes")
-        and task.classes in (0, len(model.coefficients))
-        and model.is_learnt_by(task.loss)
-        and model.is_weighted_by(task.weight_bound, certificate.is_first)
-        and certificate.encoding == describe_encoding(model.encoder)
-        and _is_centred_by(model.encoder, task.centring)
-        and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
-        and _counts_persons_like(model.encoder, task)
-        and np.isfinite(model.coefficients).all()
-    )
-    if not agree:
-        raise VerificationError("the certificate belongs to another model")
-
-
-def _counts_persons_like(encoder: Encoder, task: Task) -> bool:
-    """Whether a person has as many rows by the schema as by the theorem."""
-    schema = getattr(base_of(encoder), "schema", None)
-    if schema is None:
-        return True
-    return task.rows_per_person == schema.rows_per_person and task.averaged == (schema.person is not None)
-
-
-def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:
-    """Whether the model's mean is the one that the certificate pays for."""
-    if not isinstance(encoder, CentredEncoder) or centring is None:
-        return not isinstance(encoder, CentredEncoder) and centring is None
-    stated = centring.features == len(encoder.mean) and centring.bound == encoder.base.row_bound
-    return stated and encoder.radius in centring.radii

@@ -1,4 +1,4 @@
-"""A release's certificate: everything its promise rests on, recomputed by whoever reads it; of a search too."""
+"""Certificates of releases: of one model, of a private search, and of a regression from a noisy sum."""
 
 from __future__ import annotations
 
@@ -8,32 +8,30 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
-from privlearn.extensions import listed
+from privlearn.imports import look_up
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
-from privlearn.mechanisms.search.search import Search, Searched
+from privlearn.mechanisms.search.search import Search, SearchResult
 from privlearn.mechanisms.statistics.centring import centring_from_dict
 from privlearn.mechanisms.statistics.score_counts import score_counts_from_dict
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.summed.summed_moments import MomentsRegression, SummedMoments
-from privlearn.mechanisms.task import Task
-from privlearn.release.certified import (
-    Certified,
-    first_covers,
-    first_floating_point,
-    in_words,
-    read_chosen,
+from privlearn.release.base_certificate import (
+    BaseCertificate,
+    format_value,
+    read_calibration,
     read_guarantee,
     read_task,
+    theorem_of,
 )
 from privlearn.release.counts_file import CountsCertificate
 
 
 @dataclass(frozen=True)
-class Certificate(Certified):
-    """A release's plan: its mechanism and constants, where its random bits came from, and how rows were encoded.
+class Certificate(BaseCertificate):
+    """Certificate of a release: its mechanism and constants, the source of its random bits, and the encoding.
 
-    The solver's certified gradient norm is stated as the public bound it had to reach, not as the value it reached:
-    that depends on the records.
+    The solver's gradient norm is stated as the public bound that it had to reach, not as the value that it reached,
+    which depends on the records.
     """
 
     mechanism: ReleaseMechanism | SummedMechanism
@@ -45,62 +43,52 @@ class Certificate(Certified):
 
     @property
     def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The number of classes, and of parties that one person's records lie with, where a theorem asks for them."""
+        """Return the usual fields, and those that only some theorems need: classes, parties per person, a prior."""
         classes = ("classes",) if self.task.classes else ()
         parties = ("parties_per_person",) if self.task.parties_per_person > 1 else ()
-        return (*self._fields, *classes, *parties)
+        prior = ("prior_norm",) if self.task.prior_norm else ()
+        weights = ("largest_ridge",) if self.task.largest_ridge != 1.0 else ()
+        return (*self._fields, *classes, *parties, *prior, *weights)
 
-    @property
-    def _covers(self) -> str:  # type: ignore[override]
-        return (self.is_first and first_covers(self.mechanism)) or self.mechanism.covers
-
-    @property
-    def task(self) -> Task:
-        return self.mechanism.task
-
-    def _counted(self) -> dict[str, str]:
-        counted = super()._counted()
+    def _describe_count(self) -> dict[str, str]:
+        counted = super()._describe_count()
         if not isinstance(self.mechanism, SummedMechanism | MomentsRegression):
             return counted
-        # parties may be missing from a sum: what was in each, the release's record of its run says
-        return {f"{whom} in the plan": number for whom, number in counted.items()}
+        # Parties may be missing from a sum; the release's record of its run states what was in each.
+        return {f"{unit} in the plan": number for unit, number in counted.items()}
 
     @property
     def encoding(self) -> Mapping[str, Any]:
-        """How rows become features: schema by name and digest or the norm bound, and the kernel's map."""
+        """Return how rows become features: schema by name and digest or the norm bound, and the kernel's map."""
         return self.subject
 
     @classmethod
     def _read_mechanism(cls, record: Mapping[str, Any]) -> ReleaseMechanism | SummedMechanism:
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
-        task = read_task(record, guarantee, **_stated_gap(record), **_stated_beside(record))
+        task = read_task(record, guarantee, **_read_gap(record), **_read_extras(record))
         known: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
-        kind = listed(known, theorem["mechanism"], "mechanism")
+        kind = look_up(known, theorem["mechanism"], "mechanism")
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
         if task.parties_per_person > 1 and not issubclass(kind, SummedMechanism):
             raise VerificationError(
-                "only a sum over several parties speaks of people whom several of them have"
+                "parties_per_person above 1 needs a mechanism that sums over several parties"
             )
         alone = task.centring is None and (task.score_counts is None or not guarantee.is_private)
         if not alone and not may_follow_centring(task, kind, theorem["noise"], theorem["calibration"]):
-            raise VerificationError("no theorem covers this mechanism beside a centring or counts of scores")
-        chosen = read_chosen(record["constants"], kind.chosen_constants, guarantee)
+            raise VerificationError(
+                "no theorem covers this mechanism together with a centring or counts of scores"
+            )
+        chosen = read_calibration(record["constants"], kind.calibrated_constants, guarantee)
         return kind(task, guarantee, theorem["noise"], theorem["calibration"], **chosen)  # type: ignore[no-any-return]
 
     def _theorem(self) -> dict[str, Any]:
-        mechanism = self.mechanism
-        return {
-            "mechanism": mechanism.name,
-            "noise": mechanism.noise,
-            "calibration": mechanism.calibration,
-            "page": f"docs/theory/{mechanism.page}.md",
-        }
+        return theorem_of(self.mechanism, calibration=self.mechanism.calibration)
 
     def _solver(self) -> dict[str, Any]:
-        """What the solver had to certify before it returned; the hinge has no gradient, and descent no solver."""
+        """Return what the solver had to certify; the hinge has no gradient, and descent has no solver."""
         if not self.mechanism.uses_solver:
             return {}
         smooth = math.isfinite(self.task.loss.smoothness)
@@ -111,33 +99,31 @@ class Certificate(Certified):
         )
         return {"solver": bound | {"certified": True}}
 
-    def _floating_point(self) -> str:
-        return (self.is_first and first_floating_point(self.mechanism)) or self.mechanism.floating_point
-
     def _title(self) -> str:
         mechanism = self.mechanism
         return f"{mechanism.title}, {mechanism.noise} noise, {mechanism.calibration} calibration"
 
-    def _described(self) -> dict[str, str]:
+    def _describe_subject(self) -> dict[str, str]:
         encoding = {
-            f"encoding: {name.replace('_', ' ')}": in_words(fact) for name, fact in self.encoding.items()
+            f"encoding: {name.replace('_', ' ')}": format_value(value)
+            for name, value in self.encoding.items()
         }
         return {"coefficients": f"{self.task.problems} x {self.task.dimension}"} | encoding
 
 
-_BESIDE: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+_EXTRAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "centring": centring_from_dict,
     "score_counts": score_counts_from_dict,
 }
 
 
-def _stated_beside(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What was bought to move and scale the rows, or to learn probabilities."""
-    return {name: read(record[name]) for name, read in _BESIDE.items() if name in record}
+def _read_extras(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mechanisms that moved and scaled the rows, or learnt probabilities, within the same guarantee."""
+    return {name: read(record[name]) for name, read in _EXTRAS.items() if name in record}
 
 
-def _stated_gap(record: Mapping[str, Any]) -> dict[str, float]:
-    """The hinge's duality gap, which a record states with the solver."""
+def _read_gap(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return the hinge's duality gap, which a record states with the solver."""
     solver = record.get("solver", {})
     return {"gap": float(solver["duality_gap_at_most"])} if "duality_gap_at_most" in solver else {}
 
@@ -147,51 +133,51 @@ _CANDIDATE = ("claim", "theorem", "task", "constants")
 
 @dataclass(frozen=True)
 class SearchCertificate(Certificate):
-    """The plan of a search, the plan of each of its candidates, and which one was chosen.
+    """Certificate of a private search, with the mechanism of each of its candidates, and which one was chosen.
 
-    Chosen candidate and error are the two facts in it that may depend on records; the guarantee covers both.
+    The chosen candidate and its error are the two properties that may depend on records; the guarantee covers both.
     """
 
-    mechanism: Searched  # type: ignore[assignment]
+    mechanism: SearchResult  # type: ignore[assignment]
 
     @property
     def chosen(self) -> Certificate:
-        """The candidate that the model comes from, alone: its claim is one trial's, not this release's."""
+        """Return the certificate of the chosen candidate alone: its claim is that of one trial, not of this release."""
         return self._candidate(self.mechanism.chosen)
 
     @classmethod
-    def _read_mechanism(cls, record: Mapping[str, Any]) -> Searched:  # type: ignore[override]
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> SearchResult:  # type: ignore[override]
         searched, constants = record["search"], record["constants"]
-        kind: Any = listed(mechanisms_of(Search), record["theorem"]["mechanism"], "mechanism")
+        kind: Any = look_up(mechanisms_of(Search), record["theorem"]["mechanism"], "mechanism")
         guarantee = read_guarantee(record["claim"])
         candidates = tuple(Certificate._read_mechanism(entry) for entry in searched["candidates"])
-        stated = tuple(name for name in kind.chosen_constants if name in constants)
-        search = kind(guarantee, candidates, **read_chosen(constants, stated, guarantee))
+        stated = tuple(name for name in kind.calibrated_constants if name in constants)
+        search = kind(guarantee, candidates, **read_calibration(constants, stated, guarantee))
         parameters = tuple(entry["parameters"] for entry in searched["candidates"])
-        return Searched(search, parameters, searched["chosen"], searched["error"])
+        return SearchResult(search, parameters, searched["chosen"], searched["error"])
 
     @property
     def records(self) -> int:
         return self.mechanism.search.records
 
     @property
-    def _covers(self) -> str:  # type: ignore[override]
+    def _covers(self) -> str:
         return self.mechanism.search.covers
 
     def _heading(self) -> dict[str, Any]:
         searched = self.mechanism
         candidates = [
-            {"parameters": dict(parameters)} | self._plan_of(place)
-            for place, parameters in enumerate(searched.parameters)
+            {"parameters": dict(parameters)} | self._candidate_record(index)
+            for index, parameters in enumerate(searched.parameters)
         ]
         return {"search": {"chosen": searched.chosen, "error": searched.error, "candidates": candidates}}
 
-    def _plan_of(self, place: int) -> dict[str, Any]:
-        written = self._candidate(place).to_dict()
+    def _candidate_record(self, index: int) -> dict[str, Any]:
+        written = self._candidate(index).to_dict()
         return {name: written[name] for name in _CANDIDATE}
 
-    def _candidate(self, place: int) -> Certificate:
-        mechanism: Any = self.mechanism.search.candidates[place]
+    def _candidate(self, index: int) -> Certificate:
+        mechanism: Any = self.mechanism.search.candidates[index]
         return Certificate(mechanism, self.randomness, self.secure, self.subject, self.versions)
 
     def _theorem(self) -> dict[str, Any]:
@@ -211,24 +197,24 @@ class SearchCertificate(Certificate):
         return f"{self.mechanism.search.title}; each: {self.chosen._title()}"
 
     def in_search(self) -> dict[str, str]:
-        """What came out of the search, in words."""
+        """Return the result of the search as text."""
         searched = self.mechanism
         parameters = searched.parameters[searched.chosen]
-        error = {} if searched.error is None else {"error shown": in_words(searched.error)}
+        error = {} if searched.error is None else {"error shown": format_value(searched.error)}
         return {
-            "chosen": f"{in_words(parameters)}, of {len(searched.parameters)} candidates",
+            "chosen": f"{format_value(parameters)}, of {len(searched.parameters)} candidates",
             "its own promise": str(searched.fit.guarantee),
         } | error
 
-    def _described(self) -> dict[str, str]:
-        return self.in_search() | self.chosen._described()
+    def _describe_subject(self) -> dict[str, str]:
+        return self.in_search() | self.chosen._describe_subject()
 
 
 @dataclass(frozen=True)
 class MomentsCertificate(Certificate):
-    """The plan of a noisy sum of second moments, and which of the regressions that follow from it this one is.
+    """Certificate of a regression that follows from a noisy sum of second moments.
 
-    The claim is the sum's. All regressions from it cost that once, and each says so.
+    The claim is the sum's. All regressions from one sum share its cost, and each states that.
     """
 
     mechanism: MomentsRegression  # type: ignore[assignment]
@@ -237,10 +223,10 @@ class MomentsCertificate(Certificate):
     def _read_mechanism(cls, record: Mapping[str, Any]) -> MomentsRegression:  # type: ignore[override]
         stated, moments = record["from_moments"], CountsCertificate._read_mechanism(record)
         if not isinstance(moments, SummedMoments):
-            raise VerificationError("no theorem speaks of a regression from such a sum")
+            raise VerificationError("no theorem covers a regression from such a sum")
         names = ("sum_sha256", "target", "regularization", "persons")
-        facts = {name: stated[name] for name in names}
-        return MomentsRegression(moments, targets=tuple(stated["targets"]), **facts)
+        parameters = {name: stated[name] for name in names}
+        return MomentsRegression(moments, targets=tuple(stated["targets"]), **parameters)
 
     def _heading(self) -> dict[str, Any]:
         regression = self.mechanism
@@ -253,27 +239,29 @@ class MomentsCertificate(Certificate):
         }
         return {"from_moments": stated}
 
-    def _stated_task(self) -> dict[str, Any]:
+    def _task_record(self) -> dict[str, Any]:
         return {}
 
     def _theorem(self) -> dict[str, Any]:
-        moments = self.mechanism.sum
-        return {"mechanism": moments.name, "noise": moments.noise, "page": f"docs/theory/{moments.page}.md"}
+        return theorem_of(self.mechanism.sum)
 
     def _title(self) -> str:
         moments = self.mechanism.sum
         return f"ridge regression from {moments.title}, {moments.noise} noise"
 
-    def _described(self) -> dict[str, str]:
+    def _describe_subject(self) -> dict[str, str]:
         regression = self.mechanism
         shared = f"all regressions from the noisy sum {regression.sum_sha256}, once"
-        return {"regression of": regression.target, "paid together with": shared} | super()._described()
+        return {
+            "regression of": regression.target,
+            "paid together with": shared,
+        } | super()._describe_subject()
 
 
 _KINDS: dict[str, type[Certificate]] = {"search": SearchCertificate, "from_moments": MomentsCertificate}
 
 
 def read_certificate(record: Mapping[str, Any]) -> Certificate:
-    """The certificate of a release: of one model, of the best of several, or of one from a noisy sum."""
+    """Read the certificate of a release, whichever of the three kinds it is."""
     kind = next((kind for name, kind in _KINDS.items() if name in record), Certificate)
     return kind.from_dict(record)

@@ -1,13 +1,13 @@
-"""Noisy counts that may leave, with their certificate: the file of an evaluation.
+"""Files of noisy counts with their certificate: an evaluation, a description, or second moments.
 
     manifest.json       format, SHA-256 of every other member
-    certificate.json    what is promised, with every constant
+    certificate.json    what is guaranteed, with every constant
     about.json          public: what was counted, table by table
     counts.npy          this alone depends on the records: all tables, one after the other
     run.json            of counts of several holders: plan, sum and every party's signature (`RunRecord`)
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
-Whatever is shown of it, rates, curves and intervals, is computed from this content by whoever reads it.
+Rates, curves and intervals are computed from this content when it is shown.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import VerificationError, whole_number
+from privlearn.mechanisms.noise import grid_step
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.summed.summed_moments import SummedMoments
 from privlearn.mechanisms.task import Task
 from privlearn.release.archive import SignedArchive, array_bytes, digest_of, json_bytes, read_array
-from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee
+from privlearn.release.base_certificate import BaseCertificate, format_value, read_calibration, read_guarantee
 from privlearn.release.files import read_whole
+from privlearn.release.grid import check_grid
 from privlearn.release.run_record import RunRecord
 
 _KINDS: dict[str, type[NoisyCounts]] = {
@@ -41,15 +43,15 @@ _RUN = "run.json"
 
 
 @dataclass(frozen=True)
-class CountsCertificate(Certified):
-    """The plan of noisy counts, and what was counted."""
+class CountsCertificate(BaseCertificate):
+    """Certificate of noisy counts, with what was counted."""
 
     mechanism: NoisyCounts
 
     _subject: ClassVar[str] = "counted"
 
     @property
-    def _covers(self) -> str:  # type: ignore[override]
+    def _covers(self) -> str:
         return self.mechanism.covers + str(self.subject.get("not_covered", ""))
 
     @property
@@ -75,8 +77,8 @@ class CountsCertificate(Certified):
         if kind is None:
             raise VerificationError("the certificate's mechanism is not one that counts")
         guarantee = read_guarantee(record["claim"])
-        names = NoisyCounts.chosen_constants
-        chosen = read_chosen(constants, names, guarantee) if guarantee.is_private else {names[0]: 0.0}
+        names = NoisyCounts.calibrated_constants
+        chosen = read_calibration(constants, names, guarantee) if guarantee.is_private else {names[0]: 0.0}
         summed = [name for name in ("parties", "noise_shares", "parties_per_person") if name in constants]
         return kind(
             guarantee,
@@ -89,44 +91,36 @@ class CountsCertificate(Certified):
             **chosen,
         )
 
-    def _stated_task(self) -> dict[str, Any]:
+    def _task_record(self) -> dict[str, Any]:
         return {}
 
-    def _task_in_words(self) -> tuple[dict[str, str], dict[str, str]]:
+    def _describe_task(self) -> tuple[dict[str, str], dict[str, str]]:
         return {}, {}
-
-    def _theorem(self) -> dict[str, Any]:
-        mechanism = self.mechanism
-        return {
-            "mechanism": mechanism.name,
-            "noise": mechanism.noise,
-            "page": f"docs/theory/{mechanism.page}.md",
-        }
-
-    def _floating_point(self) -> str:
-        return self.mechanism.floating_point
 
     def _title(self) -> str:
         return f"{self.mechanism.title}, {self.mechanism.noise} noise"
 
-    def _described(self) -> dict[str, str]:
-        shown = {name: fact for name, fact in self.subject.items() if name not in ("persons", "not_covered")}
-        return {name.replace("_", " "): in_words(fact) for name, fact in shown.items()}
+    def _describe_subject(self) -> dict[str, str]:
+        return {
+            name.replace("_", " "): format_value(value)
+            for name, value in self.subject.items()
+            if name not in ("persons", "not_covered")
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class CountsFile(SignedArchive):
-    """Noisy tables with what they count.
+    """Noisy tables with a description of what they count.
 
     Parameters
     ----------
     tables : sequence of arrays
-        In the shapes that ``about["shapes"]`` says.
+        In the shapes of ``about["shapes"]``.
     about : mapping
         Public: plain JSON values.
     certificate : CountsCertificate
     run : RunRecord, optional
-        Of counts of several holders: what they agreed to, whose records are in the sum, and their signatures.
+        For counts of several holders: what they agreed to, whose records are in the sum, and their signatures.
     """
 
     tables: Sequence[Array]
@@ -140,7 +134,7 @@ class CountsFile(SignedArchive):
 
     @property
     def whom(self) -> str:
-        """What is counted."""
+        """Return the unit of the counts."""
         return "persons" if self.certificate.subject["persons"] else "records"
 
     @classmethod
@@ -163,17 +157,18 @@ class CountsFile(SignedArchive):
         if cells != certificate.mechanism.cells or not whole or not np.isfinite(counts).all():
             raise VerificationError("the certificate belongs to other counts")
         if certificate.subject.get("about_sha256") != digest_of(members["about.json"]):
-            raise VerificationError("the certificate speaks of other tables")
+            raise VerificationError("the certificate belongs to other tables")
         parts = np.split(counts, list(itertools.accumulate(cells))[:-1])
         tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
         run = RunRecord.from_bytes(members[_RUN]) if _RUN in members else None
-        found = cls(tables, about, certificate, signature, run)
+        _check_noise(tables, certificate.mechanism)
+        result = cls(tables, about, certificate, signature, run)
         if run is not None:
-            run.check(certificate.mechanism, certificate.subject["schema_sha256"], found.model_digest)
-            told = certificate.mechanism.in_sum(len(run.sums[0]), run.records[0])  # type: ignore[attr-defined]
-            if about["in_sum"] != told:
-                raise VerificationError("the file speaks of another sum than the record of its run")
-        return found
+            run.check(certificate.mechanism, certificate.subject["schema_sha256"], result.model_digest)
+            in_sum = certificate.mechanism.in_sum(len(run.sums[0]), run.records[0])  # type: ignore[attr-defined]
+            if about["in_sum"] != in_sum:
+                raise VerificationError("the file and the record of its run state different sums")
+        return result
 
     def members(self) -> dict[str, bytes]:
         counts = np.concatenate([np.ravel(table) for table in self.tables]).astype("<f8")
@@ -186,5 +181,13 @@ class CountsFile(SignedArchive):
 
     @property
     def model_digest(self) -> str:
-        """SHA-256 of counts and certificate alone, as the parties of a run sign it."""
+        """Return the SHA-256 of counts and certificate alone, as the parties of a run sign it."""
         return dataclasses.replace(self, run=None).digest
+
+
+def _check_noise(tables: Sequence[Array], mechanism: NoisyCounts) -> None:
+    """Raise VerificationError for counts off the grid of their noise; sums of several holders have a finer grid."""
+    if type(mechanism) is not NoisyCounts or not mechanism.guarantee.is_private:
+        return
+    for table, scale in zip(tables, mechanism.scales, strict=True):
+        check_grid(table, grid_step(scale), "counts")

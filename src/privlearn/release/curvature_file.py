@@ -1,9 +1,10 @@
-"""A release's curvature in a file: two noisy matrices, the certificate of their price, the release's digest."""
+"""A release's curvature in a JSON file: two noisy matrices, the certificate of their cost, the release's digest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +14,18 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import VerificationError
+from privlearn.mechanisms.noise import grid_step
 from privlearn.mechanisms.statistics.curvature import NoisyCurvature, task_refusal
-from privlearn.mechanisms.task import Task
-from privlearn.release.certified import Certified, read_chosen, read_guarantee, read_task
+from privlearn.release.base_certificate import BaseCertificate, read_calibration, read_guarantee, read_task
 from privlearn.release.files import read_whole, write_new
+from privlearn.release.grid import check_grid
 
 FORMAT = "privlearn curvature 1"
 
 
 @dataclass(frozen=True)
-class CurvatureCertificate(Certified):
-    """The plan of noisy curvature: its constants, where its random bits came from, and the release it is about."""
+class CurvatureCertificate(BaseCertificate):
+    """Certificate of noisy curvature: its constants, the source of its random bits, and the release it belongs to."""
 
     mechanism: NoisyCurvature
 
@@ -31,16 +33,8 @@ class CurvatureCertificate(Certified):
 
     @property
     def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
-        fields = ("total", "dimension", "problems", "regularization", "weight_bound")
+        fields = ("total", "dimension", "problems", "regularization", "weight_bound", "averaged")
         return (*fields, "classes") if self.task.classes else fields
-
-    @property
-    def _covers(self) -> str:  # type: ignore[override]
-        return self.mechanism.covers
-
-    @property
-    def task(self) -> Task:
-        return self.mechanism.task
 
     @classmethod
     def _read_mechanism(cls, record: Mapping[str, Any]) -> NoisyCurvature:
@@ -48,7 +42,7 @@ class CurvatureCertificate(Certified):
         task = read_task(record, guarantee, tolerance=1.0)
         if reason := task_refusal(task):
             raise VerificationError(f"no theorem covers this curvature: {reason}")
-        chosen = read_chosen(record["constants"], NoisyCurvature.chosen_constants, guarantee)
+        chosen = read_calibration(record["constants"], NoisyCurvature.calibrated_constants, guarantee)
         return NoisyCurvature(task, guarantee, **chosen)
 
     def _heading(self) -> dict[str, Any]:
@@ -58,19 +52,16 @@ class CurvatureCertificate(Certified):
         mechanism = self.mechanism
         return {"mechanism": mechanism.name, "noise": "gaussian", "page": f"docs/theory/{mechanism.page}.md"}
 
-    def _floating_point(self) -> str:
-        return self.mechanism.floating_point
-
     def _title(self) -> str:
         return f"{self.mechanism.title}, gaussian noise"
 
-    def _described(self) -> dict[str, str]:
-        return {name.replace("_", " "): str(fact) for name, fact in self.subject.items()}
+    def _describe_subject(self) -> dict[str, str]:
+        return {name.replace("_", " "): str(value) for name, value in self.subject.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """Two matrices that were bought at a release's coefficients; `privlearn.intervals` reads them.
+    """Two matrices that were estimated privately at a release's coefficients; `privlearn.intervals` reads them.
 
     Attributes
     ----------
@@ -85,7 +76,7 @@ class Curvature:
 
     @property
     def release_sha256(self) -> str:
-        """The digest of the release that it belongs to."""
+        """Return the digest of the release that it belongs to."""
         return str(self.certificate.subject["release_sha256"])
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -113,14 +104,26 @@ class Curvature:
             matrices = [_symmetric(record["matrices"][name], dimension) for name in ("hessian", "gradients")]
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise VerificationError(f"not a curvature, or damaged ({type(error).__name__})") from None
-        found = cls(certificate, *matrices)
-        if found.to_bytes() != raw:
+        curvature = cls(certificate, *matrices)
+        _check_noise(curvature)
+        if curvature.to_bytes() != raw:
             raise VerificationError("the curvature's bytes were changed after it was written")
-        return found
+        return curvature
+
+
+def _check_noise(curvature: Curvature) -> None:
+    """Raise VerificationError for matrices off the grid of their noise, which is smaller off the diagonal."""
+    mechanism = curvature.certificate.mechanism
+    if not mechanism.guarantee.is_private:
+        return
+    scales = (mechanism.hessian_noise_scale, mechanism.gradient_noise_scale)
+    for matrix, scale in zip((curvature.hessian, curvature.gradients), scales, strict=True):
+        check_grid(np.diag(matrix), grid_step(scale), "matrices")
+        check_grid(matrix[np.triu_indices(len(matrix), 1)], grid_step(scale * math.sqrt(0.5)), "matrices")
 
 
 def _upper(matrix: Array) -> list[float]:
-    """The entries on and above the diagonal, row by row."""
+    """Return the entries on and above the diagonal, row by row."""
     return [float(value) for value in matrix[np.triu_indices(len(matrix))]]
 
 

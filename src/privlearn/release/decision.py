@@ -1,10 +1,13 @@
-"""What is chosen for a model of two classes after it was learnt: where it says the second class, and how likely."""
+"""Decision rules chosen after training: a threshold and a calibration curve for two-class models.
+
+Both are post-processing of a released model and its evaluation, so they cost no privacy budget.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +19,24 @@ from privlearn.errors import InvalidParameter, VerificationError
 
 @dataclass(frozen=True)
 class Decision:
-    """A threshold, and a monotone map from scores to probabilities.
+    """Decision rule for a two-class model.
 
-    Scores are the model's own: the probability of the second class, or its decision function if it has no
-    probabilities.
+    Scores are the model's probabilities of the second class or, for models without
+    probabilities, the values of its decision function.
 
     Parameters
     ----------
     threshold : float, optional
-        Scores above it are the second class; by default 0.5, or 0.
+        Predict the second class for scores above this value. Default: 0.5 for probabilities,
+        0 for decision functions.
     scores, probabilities : tuple of float
-        Corners of the map, both not decreasing; between them it is linear. Empty if probabilities stay as they are.
+        Knots of a piecewise linear calibration curve from scores to probabilities, both in
+        non-decreasing order. Leave both empty to keep the model's own probabilities.
+
+    Examples
+    --------
+    >>> Decision(scores=(-1.0, 0.0, 2.0), probabilities=(0.1, 0.4, 0.9)).calibrate(np.array([1.0]))
+    array([0.65])
     """
 
     threshold: float | None = None
@@ -34,33 +44,41 @@ class Decision:
     probabilities: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = [*self.scores, *self.probabilities, *([] if self.threshold is None else [self.threshold])]
-        rising = all(
-            one <= other
-            for corners in (self.scores, self.probabilities)
-            for one, other in itertools.pairwise(corners)
-        )
-        bounded = all(0.0 <= value <= 1.0 for value in self.probabilities)
-        if not (numbers and all(map(math.isfinite, numbers)) and rising and bounded):
-            raise InvalidParameter("a decision is a threshold, or a rising map from scores to probabilities")
+        if self.threshold is None and not self.scores:
+            raise InvalidParameter(
+                "pass a threshold, a calibration curve (scores and probabilities), or both"
+            )
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise InvalidParameter("threshold must be a finite number")
         if len(self.scores) != len(self.probabilities):
-            raise InvalidParameter("a map from scores to probabilities has as many of these as of those")
+            raise InvalidParameter("scores and probabilities must have the same length")
+        _check_knots("scores", self.scores)
+        _check_knots("probabilities", self.probabilities)
+        if any(not 0.0 <= p <= 1.0 for p in self.probabilities):
+            raise InvalidParameter("probabilities must lie between 0 and 1")
 
-    def calibrated(self, scores: Array) -> Array:
-        """Probabilities of the second class."""
+    def calibrate(self, scores: Array) -> Array:
+        """Return the calibrated probability of the second class for each score."""
         return np.asarray(np.interp(scores, self.scores, self.probabilities))
 
     def to_dict(self) -> dict[str, Any]:
-        """For a release's file."""
+        """Return the JSON form that is stored in a release file."""
         return {
             "threshold": self.threshold,
             "scores": list(self.scores),
             "probabilities": list(self.probabilities),
         }
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Decision:
+        """Read the JSON form of `to_dict`; refuse missing and unknown fields."""
+        if set(record) != {"threshold", "scores", "probabilities"}:
+            raise VerificationError("a decision must have exactly: threshold, scores, probabilities")
+        return cls(record["threshold"], tuple(record["scores"]), tuple(record["probabilities"]))
 
-def decision_from_dict(record: Mapping[str, Any]) -> Decision:
-    """Inverse of `Decision.to_dict`."""
-    if set(record) != {"threshold", "scores", "probabilities"}:
-        raise VerificationError("a decision states threshold, scores and probabilities")
-    return Decision(record["threshold"], tuple(record["scores"]), tuple(record["probabilities"]))
+
+def _check_knots(name: str, values: Sequence[float]) -> None:
+    if not all(map(math.isfinite, values)):
+        raise InvalidParameter(f"{name} must be finite numbers")
+    if any(left > right for left, right in itertools.pairwise(values)):
+        raise InvalidParameter(f"{name} must be in non-decreasing order")

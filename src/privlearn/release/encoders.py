@@ -1,4 +1,8 @@
-"""Encoders as a release holds them: from raw rows to the features that coefficients belong to."""
+"""Encoders as a release stores them: from raw rows to the features that the coefficients belong to.
+
+A raw encoder (`SchemaEncoder`, `ArrayEncoder`) turns n rows into an array of shape (n, d), whose rows have norm at
+most 1. A lifting encoder turns those into other features: Fourier features, kernel values, or centred rows.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array, is_sparse
-from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder, blocks
-from privlearn.data.encode.centred import CentredEncoder
-from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.encode.plain_cells import single_row
-from privlearn.data.encode.resolution import Resolution
+from privlearn.data.encoding.arrays import ArrayEncoder, blocks
+from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.encoding.readers import single_row
+from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.features.fourier import FourierFeatures
@@ -27,11 +31,10 @@ Function = Any
 
 
 RawEncoder = SchemaEncoder | ArrayEncoder
-"""What reads the raw rows."""
 
 
 class FourierEncoder:
-    """Rows of norm at most 1, then random Fourier features of norm 1 from a public seed."""
+    """Encode rows, then map them to random Fourier features of norm 1 from a public seed."""
 
     def __init__(self, base: RawEncoder, features: FourierFeatures) -> None:
         self.base = base
@@ -42,15 +45,23 @@ class FourierEncoder:
         return self.lift(self.base.encode(data))
 
     def lift(self, rows: Any) -> Any:
-        """The features of rows that ``base`` has encoded."""
-        return self.features.transform(rows, dtype=np.float32)
+        """Return the features of rows that ``base`` has encoded."""
+        return self.features.transform(rows, dtype=np.float32, may_be_empty=True)
 
 
 class KernelEncoder:
-    """Kernel values against public points; what a landmark model multiplies with its coefficients.
+    """Encode rows as kernel values at public points, which a landmark model multiplies with its coefficients.
 
-    ``base`` is ``None`` for kernels over objects of the user's own, and for precomputed kernel values. ``unit``: as
-    `UnitLandmarkFeatures` has them; version 0.1 knew no such rows. ``seed``: of points that were made up.
+    Parameters
+    ----------
+    base : SchemaEncoder, ArrayEncoder or None
+        None for kernels over objects of the user, and for precomputed kernel values.
+    kernel : Kernel
+    public_points : array or sequence of objects
+    unit : bool, default=False
+        Whether rows have full length around the mean of the points, as in `UnitLandmarkFeatures`.
+    seed : int, optional
+        Seed of points that were drawn at random.
     """
 
     def __init__(
@@ -73,38 +84,47 @@ class KernelEncoder:
         return self.lift(data if self.base is None else self.base.encode(data))
 
     def lift(self, rows: Any) -> Array:
-        """The features of rows that ``base`` has encoded, or of objects."""
+        """Return the features of rows that ``base`` has encoded, or of objects."""
         landmarks = self._landmarks
         if isinstance(landmarks, UnitLandmarkFeatures):
             return landmarks.kernel_features(rows)
         return landmarks.kernel_values(rows)
 
-    def one_by_one(self) -> KernelEncoder:
-        """The same for single points that somebody asks about, as in `LandmarkFeatures`."""
+    @property
+    def possible_ranks(self) -> range:
+        """Return the numbers of independent features that the public points allow; any, without the user's kernel."""
+        if isinstance(self.kernel, _AbsentKernel):
+            return range(1, self.points + 1 + self.unit)
+        ranks = LandmarkFeatures(
+            self.kernel, self.public_points
+        ).possible_ranks  # unit features would need scipy
+        return range(ranks.start + self.unit, ranks.stop + self.unit)
+
+    def row_by_row(self) -> KernelEncoder:
+        """Return an encoder for single points, as in `LandmarkFeatures`."""
         alone = copy(self)
-        alone._landmarks = self._landmarks.one_by_one()
+        alone._landmarks = self._landmarks.row_by_row()
         return alone
 
     @cached_property
     def _landmarks(self) -> LandmarkFeatures | UnitLandmarkFeatures:
-        """Made when it is needed: a release can be verified without the user's kernel."""
+        """Create the features when they are needed: a release can be verified without the user's kernel."""
         landmarks = LandmarkFeatures(self.kernel, self.public_points)
         return UnitLandmarkFeatures(landmarks) if self.unit else landmarks
 
 
 Lifting = FourierEncoder | KernelEncoder | CentredEncoder
-"""What turns encoded rows into other features."""
 
 Encoder = RawEncoder | Lifting
 
 
 def base_of(encoder: Encoder) -> RawEncoder | None:
-    """What reads the raw rows."""
+    """Return the encoder that reads the raw rows; None for a kernel over objects."""
     return encoder.base if isinstance(encoder, Lifting) else encoder
 
 
-def encoded(encoder: Encoder, data: Any) -> Iterator[Any]:
-    """The features of rows, block by block; of objects that only a kernel can read, at once."""
+def encode_blocks(encoder: Encoder, data: Any) -> Iterator[Any]:
+    """Yield the features of rows, block by block; of objects that only a kernel can read, at once."""
     base = base_of(encoder)
     rows = iter([data]) if base is None else _base_rows(base, data)
     if not isinstance(encoder, Lifting):
@@ -118,37 +138,37 @@ _LIFTED = 256  # rows whose features stay near the processor while they are mult
 
 
 def _pieces(block: Any) -> list[Any]:
-    """Of a block of rows; one without any is one piece."""
+    """Split a block of rows into small pieces; a block without rows is one piece."""
     return [block[part] for part in blocks(block.shape[0], _LIFTED)] or [block]
 
 
 def _base_rows(base: RawEncoder, data: Any) -> Iterator[Any]:
     if isinstance(base, SchemaEncoder) and single_row(data, list(base.schema.columns)) is not None:
         return iter([base.encode(data)])
-    return base.encoded(data).blocks()
+    return base.encode_lazily(data).blocks()
 
 
 def feature_names(encoder: Encoder) -> list[str]:
-    """A name for each coefficient."""
+    """Return a name for each coefficient."""
     match encoder:
         case CentredEncoder():
             return feature_names(encoder.base)
         case SchemaEncoder():
             return encoder.feature_names
         case ArrayEncoder():
-            names = [f"x[{place}]" for place in range(encoder.n_features)]
+            names = [f"x[{index}]" for index in range(encoder.n_features)]
             return [*names, "intercept"] if encoder.fit_intercept else names
         case FourierEncoder():
             pairs = range(encoder.features.n_pairs)
-            return [f"cos[{place}]" for place in pairs] + [f"sin[{place}]" for place in pairs]
-    names = [f"point[{place}]" for place in range(encoder.points)]
+            return [f"cos[{index}]" for index in pairs] + [f"sin[{index}]" for index in pairs]
+    names = [f"point[{index}]" for index in range(encoder.points)]
     return [*names, "mean", "constant"] if encoder.unit else names
 
 
 def feature_columns(encoder: Encoder) -> list[tuple[str, ...]]:
-    """The columns that each coefficient is about: one, two of a pair, none of the intercept.
+    """Return the columns of each coefficient: one, two for a pair, none for the intercept.
 
-    Features that mix all columns (Fourier's, a kernel's) are about no column alone.
+    Raises InvalidParameter for Fourier and kernel features, which mix all columns.
     """
     match encoder:
         case CentredEncoder():
@@ -156,13 +176,13 @@ def feature_columns(encoder: Encoder) -> list[tuple[str, ...]]:
         case SchemaEncoder():
             return encoder.feature_columns
         case ArrayEncoder():
-            columns: list[tuple[str, ...]] = [(f"x[{place}]",) for place in range(encoder.n_features)]
+            columns: list[tuple[str, ...]] = [(f"x[{index}]",) for index in range(encoder.n_features)]
             return [*columns, ()] if encoder.fit_intercept else columns
     raise InvalidParameter("features of a kernel mix all columns, so no part of a score is a column's own")
 
 
 def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
-    """Plain JSON values; public points that are numbers travel as an array instead, see `points_array`."""
+    """Return the JSON form; public points that are numbers are stored as an array, see `points_array`."""
     match encoder:
         case SchemaEncoder():
             described = {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
@@ -172,7 +192,7 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
                 "norm_bound": encoder.clip_bound,
                 "n_features": encoder.n_features,
                 "fit_intercept": encoder.fit_intercept,
-                **_beside_version_0_1(encoder),
+                "intercept_share": encoder.intercept_share,
             }
         case FourierEncoder():
             return {"base": encoder_to_dict(encoder.base), "fourier": encoder.features.to_dict()}
@@ -190,7 +210,7 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
 def encoder_from_dict(
     record: Mapping[str, Any], arrays: Mapping[str, Array], function: Function | None
 ) -> Encoder:
-    """Inverse of `encoder_to_dict`; a kernel that is the user's own code has to be given again."""
+    """Read the JSON form of `encoder_to_dict`; a kernel that is the user's own code must be passed again."""
     if "schema" in record:
         return _schema_encoder(record)
     if "norm_bound" in record:
@@ -198,37 +218,32 @@ def encoder_from_dict(
             record["norm_bound"],
             record["n_features"],
             fit_intercept=record["fit_intercept"],
-            intercept_share=_checked_share(record.get("intercept_share", FIRST_INTERCEPT)),
+            intercept_share=_read_share(record),
         )
     base: Any = None if record["base"] is None else encoder_from_dict(record["base"], {}, None)
     if "fourier" in record:
         return FourierEncoder(base, FourierFeatures.from_dict(record["fourier"]))
     if "centred" in record:
-        return CentredEncoder(base, _checked_mean(arrays["mean"], base), _checked_radius(record["centred"]))
+        return CentredEncoder(base, _check_mean(arrays["mean"], base), _read_radius(record["centred"]))
     points = record.get("public_points", arrays.get("public_points"))
     kernel, unit = _kernel(record["landmarks"], function), record.get("unit", False) is True
     return KernelEncoder(base, kernel, points, unit, record.get("seed"))
 
 
-def _beside_version_0_1(encoder: ArrayEncoder) -> dict[str, Any]:
-    """What its files do not state."""
-    first = not encoder.fit_intercept or encoder.intercept_share == FIRST_INTERCEPT
-    return {} if first else {"intercept_share": encoder.intercept_share}
-
-
-def _checked_share(share: float) -> float:
-    if not 0.0 < share < 1.0:
-        raise ReleaseError("the share of a constant feature must lie between 0 and 1")
+def _read_share(record: Mapping[str, Any]) -> float:
+    share: float = record["intercept_share"]
+    if not (0.0 < share < 1.0 if record["fit_intercept"] else share == 0.0):
+        raise ReleaseError("the share of a constant feature must lie between 0 and 1, and be 0 without one")
     return share
 
 
-def _checked_mean(mean: Array, base: RawEncoder | None) -> Array:
+def _check_mean(mean: Array, base: RawEncoder | None) -> Array:
     if base is None or mean.shape != (base.dimension - base.fit_intercept,) or not np.isfinite(mean).all():
         raise ReleaseError("the model's arrays do not fit its description")
     return mean
 
 
-def _checked_radius(record: Mapping[str, Any]) -> float:
+def _read_radius(record: Mapping[str, Any]) -> float:
     radius = float(record["radius"])
     if not 0.0 < radius < np.inf:
         raise ReleaseError("the radius of a centred model must be a finite number above 0")
@@ -236,7 +251,7 @@ def _checked_radius(record: Mapping[str, Any]) -> float:
 
 
 def encoder_arrays(encoder: Encoder) -> dict[str, Array]:
-    """What of an encoder travels as arrays: public points that are numbers, or a released mean."""
+    """Return the arrays that a file stores for an encoder: public points that are numbers, or a released mean."""
     if isinstance(encoder, CentredEncoder):
         return {"mean": encoder.mean}
     points = points_array(encoder)
@@ -244,19 +259,19 @@ def encoder_arrays(encoder: Encoder) -> dict[str, Array]:
 
 
 def _schema_encoder(record: Mapping[str, Any]) -> SchemaEncoder:
-    """Version 0.1 knew no resolution: its files keep their encoding."""
+    """Return the encoder of a schema; kernels have no resolution."""
     chosen = Resolution.from_dict(record["resolution"]) if "resolution" in record else None
     schema = Schema.from_dict(record["schema"])
     return SchemaEncoder(schema, fit_intercept=record["fit_intercept"], resolution=chosen)
 
 
 def _resolution(encoder: SchemaEncoder) -> dict[str, Any]:
-    """The resolution as a file and a certificate state it; nothing if there is none."""
+    """Return the resolution as a file and a certificate state it; empty if there is none."""
     return {} if encoder.resolution is None else {"resolution": encoder.resolution.to_dict()}
 
 
 def points_array(encoder: Encoder) -> Array | None:
-    """The public points as a matrix, if the encoder has such points."""
+    """Return the public points as a matrix, if the encoder has such points."""
     if not isinstance(encoder, KernelEncoder):
         return None
     points = encoder.public_points
@@ -266,7 +281,7 @@ def points_array(encoder: Encoder) -> Array | None:
 
 
 def describe_encoding(encoder: Encoder) -> dict[str, Any]:
-    """What the certificate says of the encoding: schema by name and digest or the norm bound, and the features."""
+    """Return the certificate's description: schema by name and digest or the norm bound, and the features."""
     base = base_of(encoder)
     described: dict[str, Any] = {}
     if isinstance(base, SchemaEncoder):
@@ -296,7 +311,7 @@ _FAR_FROM_KERNEL = "points like the public points: elsewhere the model falls bac
 
 
 class _AbsentKernel(CallableKernel):
-    """The user's own kernel of a release that was loaded without it: it can be verified, but not predict."""
+    """The user's own kernel in a release that was loaded without it: it can be verified, but cannot predict."""
 
     def __call__(self, X: Any, Z: Any) -> Array:
         raise ReleaseError(

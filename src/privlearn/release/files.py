@@ -1,4 +1,4 @@
-"""Files that are read whole, and written whole or not at all."""
+"""Read files whole, and write them whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from privlearn.errors import InvalidParameter, ReleaseError
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write beside the target, flush to disk, then rename over it: a crash leaves the old file or the new one."""
+    """Write next to the target, flush to disk, then rename over it: a crash leaves the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -26,7 +26,8 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
 
 
 def write_new(path: str | Path, content: bytes, *, overwrite: bool) -> None:
-    """The same, but what is there already is only replaced if asked for: a release cannot be made again for free."""
+    """Write a file atomically; refuse to replace an existing one unless ``overwrite``: a release costs budget to
+    repeat."""
     path = Path(path)
     if path.exists() and not overwrite:
         raise InvalidParameter(f"{path} exists: give another name, or overwrite=True to replace it")
@@ -34,7 +35,7 @@ def write_new(path: str | Path, content: bytes, *, overwrite: bool) -> None:
 
 
 def read_whole(path: str | Path) -> bytes:
-    """The file's bytes, or an error that names the path."""
+    """Return the bytes of a file; raise ReleaseError with its path if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -1,51 +1,68 @@
-"""What is released: a linear model of classes or of a number over public features."""
+"""Released models: linear scores of classes or of numbers over public features.
+
+Scores have shape (n, k): n rows, and one column per row of the coefficients, which have shape (k, d).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import PIECE, Array
-from privlearn.data.encode.encoder import Bounds, from_unit
-from privlearn.erm.losses import LOSSES, LossFacts
+from privlearn.data.encoding.encoder import Bounds, from_unit
 from privlearn.errors import InvalidParameter, ReleaseError
-from privlearn.heavy import special
+from privlearn.imports import special
 from privlearn.mechanisms.statistics.score_odds import are_log_odds, log_odds_at
-from privlearn.release.decision import Decision, decision_from_dict
+from privlearn.release.decision import Decision
 from privlearn.release.encoders import (
     Encoder,
     base_of,
-    encoded,
+    encode_blocks,
     encoder_arrays,
     encoder_from_dict,
     encoder_to_dict,
 )
+from privlearn.release.mechanism_output import MechanismOutput, output_from_arrays
+from privlearn.solvers.losses import LOSSES, LossProperties
+
+_LABEL_TYPES = {str, bool, int, float}
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredFeatures:
-    """What every released model is: public features, and coefficients over them with one row per score."""
+    """Public features, and coefficients over them with one row per score; the base of every released model.
+
+    Parameters
+    ----------
+    output : MechanismOutput, optional
+        What the mechanism released, if a public model or public weights lead from it to the coefficients.
+    """
 
     encoder: Encoder
     coefficients: Array
+    output: MechanismOutput | None = field(default=None, kw_only=True)
 
     def arrays(self) -> dict[str, Array]:
-        """What travels as arrays."""
-        return {"coefficients": self.coefficients} | encoder_arrays(self.encoder)
+        """Return the arrays that a file stores."""
+        output = {} if self.output is None else self.output.arrays()
+        return {"coefficients": self.coefficients} | output | encoder_arrays(self.encoder)
 
     def _scores(self, data: Any) -> Array:
-        """One column a row of coefficients; block by block, since encoded rows need far more memory than a table."""
-        return np.concatenate([row_scores(block, self.coefficients) for block in encoded(self.encoder, data)])
+        """Return one column per row of coefficients, block by block: encoded rows need far more memory than a
+        table."""
+        return np.concatenate(
+            [row_scores(block, self.coefficients) for block in encode_blocks(self.encoder, data)]
+        )
 
 
 def row_scores(features: Any, coefficients: Array) -> Array:
-    """Each row's products with the coefficients, whose bits depend on that row alone.
+    """Return each row's products with the coefficients, so that their bits depend on that row alone.
 
-    Those of numpy's matrix product may depend on how many rows there are, and then one record would move others.
+    Those of numpy's matrix product may depend on the number of rows, and then one record would change others' scores.
     """
     if isinstance(features, np.ndarray):
         rows: Array = features.astype(np.float64, copy=False)
@@ -58,7 +75,8 @@ def row_scores(features: Any, coefficients: Array) -> Array:
 
 
 def probabilities_of(scores: Array, link: str) -> Array:
-    """Of the classes, from their scores: one row per point, one column per class, or one score for two classes."""
+    """Return the probabilities of the classes: one row per point, from one score per class, or one score for two
+    classes."""
     if link == "softmax":
         return np.asarray(special.softmax(scores, axis=1))
     if scores.shape[1] == 1:
@@ -98,11 +116,11 @@ class LinearModel(ScoredFeatures):
         return super().arrays() | ({} if self.log_odds is None else {"log_odds": self.log_odds})
 
     def decision_function(self, data: Any) -> Array:
-        """Scores, of shape (n,) for two classes and (n, classes) otherwise."""
+        """Return the scores, of shape (n,) for two classes and (n, classes) otherwise."""
         return self._decisions(self._scores(data))
 
     def decisions_and_probabilities(self, data: Any) -> tuple[Array, Array | None]:
-        """`decision_function` and `predict_proba` of rows that are encoded once; ``None`` if there is no such thing."""
+        """Return `decision_function` and `predict_proba` (None without probabilities), encoding the rows once."""
         scores = self._scores(data)
         return self._decisions(scores), self._probabilities(scores) if self.has_probabilities else None
 
@@ -115,20 +133,20 @@ class LinearModel(ScoredFeatures):
         return self.labels(self.decision_function(data))
 
     def labels(self, scores: Array) -> NDArray[Any]:
-        """What scores of `decision_function` stand for."""
+        """Return the classes that scores of `decision_function` stand for."""
         chosen = (scores > self._cut).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
         return np.asarray(self.classes[chosen])
 
     @property
     def threshold(self) -> float:
-        """Of two classes: the score of `own_scores` above which it says the second one."""
+        """Return the score of `own_scores` above which a model of two classes predicts the second one."""
         chosen = None if self.decision is None else self.decision.threshold
         return chosen if chosen is not None else 0.0 if self.link == "none" else 0.5
 
     def own_scores(self, data: Any) -> Array:
-        """Of two classes: the probability of the second one, or the decision function if there are no probabilities.
+        """Return the probability of the second of two classes, or the decision function if there are no probabilities.
 
-        As it was learnt: without a calibration that was chosen afterwards.
+        Scores are as learnt: without a calibration that was chosen afterwards.
         """
         return self._own(self.decision_function(data))
 
@@ -137,11 +155,11 @@ class LinearModel(ScoredFeatures):
 
     @property
     def _cut(self) -> float:
-        """The threshold, for `decision_function`."""
+        """Return the threshold for `decision_function`."""
         return self.threshold if self.link == "none" else float(special.logit(self.threshold))
 
     def predict_proba(self, data: Any) -> Array:
-        """Probabilities of the classes, in the order of ``classes``."""
+        """Return the probabilities of the classes, in the order of ``classes``."""
         if not self.has_probabilities:
             raise InvalidParameter(
                 "this model has no probabilities: train PrivateSVC(probability=True) or PrivateLogisticRegression"
@@ -155,32 +173,29 @@ class LinearModel(ScoredFeatures):
 
     def _probabilities(self, scores: Array) -> Array:
         if self.decision is not None and self.decision.scores:
-            likely = self.decision.calibrated(self._own(self._decisions(scores)))
+            likely = self.decision.calibrate(self._own(self._decisions(scores)))
             return np.column_stack([1.0 - likely, likely])
         if self.log_odds is not None:
             odds = log_odds_at(scores, self.log_odds)
             return special.expit(np.hstack([-odds, odds]))
         return probabilities_of(scores, self.link)
 
-    def is_learnt_by(self, loss: LossFacts) -> bool:
-        """Whether a model of this kind comes from such a loss."""
-        return loss.sees != "residual" and self.link == loss.link
+    def is_learnt_by(self, loss: LossProperties) -> bool:
+        """Return whether a model of this kind comes from such a loss."""
+        return loss.argument != "residual" and self.link == loss.link
 
-    def is_weighted_by(self, bound: float, first: bool) -> bool:
-        """Whether the largest class weight is this; where none is stated, the schema's were used.
-
-        The first version stated none, and had none in schemas: of its files it is not known.
-        """
+    def is_weighted_by(self, bound: float) -> bool:
+        """Return whether the largest class weight is this; where none is stated, the schema's were used, else 1."""
         target = getattr(getattr(base_of(self.encoder), "schema", None), "target", None)
         schemas = None if target is None else target.class_weights
         weights = schemas if self.class_weights is None else self.class_weights
         if weights is None:
-            return first or bound == 1.0
+            return bound == 1.0
         fit = len(weights) == len(self.classes) and all(0.0 < weight <= bound for weight in weights)
         return fit and bound in weights
 
     def to_dict(self) -> dict[str, Any]:
-        """The public part, for a release's manifest; the coefficients travel as an array."""
+        """Return the public part as JSON; the coefficients are stored as an array."""
         return {
             "encoder": encoder_to_dict(self.encoder),
             "classes": self.classes.tolist(),
@@ -193,12 +208,13 @@ class LinearModel(ScoredFeatures):
     def from_dict(
         cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
     ) -> LinearModel:
-        """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
+        """Read the forms of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
-        decision = decision_from_dict(record["decision"]) if "decision" in record else None
-        classes, log_odds = np.array(record["classes"]), arrays.get("log_odds")
+        decision = Decision.from_dict(record["decision"]) if "decision" in record else None
+        classes, log_odds = _read_classes(record["classes"], encoder), arrays.get("log_odds")
         weights = tuple(record["class_weights"]) if "class_weights" in record else None
-        model = cls(encoder, arrays["coefficients"], classes, record["link"], log_odds, decision, weights)
+        fields = (classes, record["link"], log_odds, decision, weights)
+        model = cls(encoder, arrays["coefficients"], *fields, output=output_from_arrays(arrays))
         if decision is not None and len(model.classes) != 2:
             raise ReleaseError("only a model of two classes has a threshold")
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
@@ -206,13 +222,34 @@ class LinearModel(ScoredFeatures):
         learnt = model.log_odds is None or (
             rows == 1 and model.link == "none" and are_log_odds(model.log_odds)
         )
-        if model.link not in known or model.coefficients.shape != (rows, encoder.dimension) or not learnt:
+        if model.link not in known or not _has_coefficients(model, rows) or not learnt:
             raise ReleaseError("the model's arrays do not fit its description")
         return model
 
 
-def numbers_of(scores: Array, bounds: Bounds | tuple[Bounds, ...]) -> Array:
-    """What scores of one number, or of several, stand for."""
+def _read_classes(labels: Any, encoder: Encoder) -> NDArray[Any]:
+    """Return the classes of a release file: distinct labels of one type, and those of the schema if there is one."""
+    types = {type(label) for label in labels} if isinstance(labels, list) else set()
+    if len(types) != 1 or not types <= _LABEL_TYPES or len(set(labels)) < max(len(labels), 2):
+        raise ReleaseError("the model's classes must be at least two distinct labels of one type")
+    schema = getattr(base_of(encoder), "schema", None)
+    if schema is not None and schema.target is not None and list(schema.target.classes) != labels:
+        raise ReleaseError("the model's classes are not those of its schema, in the same order")
+    return np.array(labels)
+
+
+def _has_coefficients(model: ScoredFeatures, rows: int) -> bool:
+    """Return whether the coefficients have the model's shape, and differences of scores are finite for every row.
+
+    Features lie between -1 and 1, so a score is at most the sum of the absolute coefficients.
+    """
+    shape = (rows, model.encoder.dimension)
+    with np.errstate(over="ignore"):
+        return model.coefficients.shape == shape and bool(np.isfinite(2.0 * np.abs(model.coefficients).sum()))
+
+
+def target_values(scores: Array, bounds: Bounds | tuple[Bounds, ...]) -> Array:
+    """Return the numbers that scores stand for, between the public bounds: of one target, or of several."""
     if isinstance(bounds[0], float):
         return from_unit(scores[:, 0], bounds)
     return np.column_stack([from_unit(column, pair) for column, pair in zip(scores.T, bounds, strict=True)])
@@ -233,19 +270,19 @@ class RegressionModel(ScoredFeatures):
     target_bounds: Bounds | tuple[Bounds, ...]
 
     def predict(self, data: Any) -> Array:
-        """Of shape (n,) for one number, (n, numbers) for several."""
-        return numbers_of(self._scores(data), self.target_bounds)
+        """Return the predictions, of shape (n,) for one number and (n, numbers) for several."""
+        return target_values(self._scores(data), self.target_bounds)
 
-    def is_learnt_by(self, loss: LossFacts) -> bool:
-        """Whether a model of this kind comes from such a loss."""
-        return loss.sees == "residual"
+    def is_learnt_by(self, loss: LossProperties) -> bool:
+        """Return whether a model of this kind comes from such a loss."""
+        return loss.argument == "residual"
 
-    def is_weighted_by(self, bound: float, first: bool) -> bool:
-        """Whether the largest class weight is this; numbers have none."""
+    def is_weighted_by(self, bound: float) -> bool:
+        """Return whether the largest class weight is this; numbers have none."""
         return bound == 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The public part, for a release's manifest; the coefficients travel as an array."""
+        """Return the public part as JSON; the coefficients are stored as an array."""
         return {
             "encoder": encoder_to_dict(self.encoder),
             "target_bounds": np.array(self.target_bounds).tolist(),
@@ -255,7 +292,7 @@ class RegressionModel(ScoredFeatures):
     def from_dict(
         cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
     ) -> RegressionModel:
-        """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
+        """Read the forms of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
         ends = np.array(record["target_bounds"], dtype=np.float64)
         lower, upper = np.atleast_2d(ends).T
@@ -263,9 +300,10 @@ class RegressionModel(ScoredFeatures):
         schema = getattr(base_of(encoder), "schema", None)
         stated = schema is None or (schema.target is not None and schema.target.bounds == bounds)
         ordered = bool(np.all(lower < upper) and np.isfinite(upper - lower).all())
-        if not (stated and ordered) or arrays["coefficients"].shape != (len(lower), encoder.dimension):
+        model = cls(encoder, arrays["coefficients"], bounds, output=output_from_arrays(arrays))
+        if not (stated and ordered and _has_coefficients(model, len(lower))):
             raise ReleaseError("the model's arrays do not fit its description")
-        return cls(encoder, arrays["coefficients"], bounds)
+        return model
 
 
 Model = LinearModel | RegressionModel
@@ -274,6 +312,6 @@ Model = LinearModel | RegressionModel
 def model_from_dict(
     record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
 ) -> Model:
-    """The model that a release describes: a regression if it states bounds of what it predicts."""
+    """Return the model that a release describes: a regression if it states bounds of its target."""
     kind: Any = RegressionModel if "target_bounds" in record else LinearModel
     return kind.from_dict(record, arrays, kernel)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Noisy second moments that may leave: a file of counts from which regressions of all declared targets follow."""
+"""Files of noisy second moments, from which ridge regressions of all declared targets follow at no further cost."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, ReleaseError, VerificationError, check_positive
-from privlearn.mechanisms.summed.summed import unpacked
+from privlearn.mechanisms.summed.summed import unpack
 from privlearn.mechanisms.summed.summed_moments import MomentsRegression, SummedMoments
 from privlearn.release.certificate import MomentsCertificate
 from privlearn.release.counts_file import CountsFile
@@ -24,21 +24,21 @@ from privlearn.release.model import RegressionModel
 _GRID_BITS = 30
 """Coefficients are multiples of a power of two, this much below the largest: finer digits could hide other data."""
 _STEPS = 2
-"""By so many steps coefficients may differ from those found again: libraries round differently."""
-_STEEPEST = 1e6
+"""Number of steps by which recomputed coefficients may differ: libraries round differently."""
+_MAX_CONDITION = 1e6
 """Ratio of the equations' eigenvalues up to which rounding leaves coefficients right to a step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moments(CountsFile):
-    """Noisy second moments of several holders' records; every model that follows from them costs nothing more."""
+    """Noisy second moments of several holders' records; every model that follows from them is post-processing."""
 
     what: ClassVar[str] = "file of second moments"
     kind: ClassVar[str] = "moments"
 
     def __post_init__(self) -> None:
         if self.about.get("kind") != self.kind or not isinstance(self.certificate.mechanism, SummedMoments):
-            raise ReleaseError("this file holds no second moments")
+            raise ReleaseError("this file does not hold second moments")
         if self.run is not None:
             agreed = json.loads(self.run.plan)
             planned = Schema.from_dict(agreed["schema"]).to_dict()
@@ -47,26 +47,27 @@ class Moments(CountsFile):
 
     @classmethod
     def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Self:
-        found = super()._parse(members, signature, **settings)
-        schema, told = Schema.from_dict(found.about["schema"]), found.certificate.subject
-        if (schema.digest, schema.person is not None) != (told["schema_sha256"], told["persons"]):
-            raise VerificationError("the certificate speaks of another schema")
-        return found
+        result = super()._parse(members, signature, **settings)
+        schema, subject = Schema.from_dict(result.about["schema"]), result.certificate.subject
+        if (schema.digest, schema.person is not None) != (subject["schema_sha256"], subject["persons"]):
+            raise VerificationError("the certificate belongs to another schema")
+        return result
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """What can be predicted, from all columns that are none of them."""
+        """Return what can be predicted, from all columns that are not targets."""
         return tuple(self.about["targets"])
 
     @cached_property
     def regularization(self) -> float:
-        """The default: as large as the noise, whose spectral norm is about its deviation times sqrt(2 d)."""
-        mechanism, told = self._mechanism, self.about["in_sum"]
-        deviation = told["noise"] * mechanism.deviations[0]
-        return float(deviation * math.sqrt(2.0 * mechanism.features) / told["records"])
+        """Return the default: as large as the noise, whose spectral norm is about its deviation times sqrt(2 d)."""
+        mechanism, in_sum = self._mechanism, self.about["in_sum"]
+        deviation = in_sum["noise"] * mechanism.deviations[0]
+        return float(deviation * math.sqrt(2.0 * mechanism.features) / in_sum["records"])
 
     def model(self, target: str, regularization: float | None = None) -> RegressionModel:
-        """The ridge regression of a target: the minimiser of the mean of (<w, x> - y)^2 / 2 + regularization |w|^2 / 2.
+        """Return the ridge regression of a target: the minimiser of the mean of (<w, x> - y)^2 / 2 + regularization
+        |w|^2 / 2.
 
         Parameters
         ----------
@@ -74,7 +75,7 @@ class Moments(CountsFile):
             One of `targets`.
         regularization : float, optional
             Lambda, by default `regularization`; refused where the equations would hardly determine the coefficients.
-            What noise makes of a moment that cannot be negative counts as 0.
+            Negative eigenvalues of the noisy moments count as 0.
         """
         crossed, lengths = self._equations(target, regularization)
         vectors = self._spectrum[1]
@@ -86,48 +87,52 @@ class Moments(CountsFile):
         coefficients = (np.rint(solved / step) * step)[np.newaxis]
         return RegressionModel(SchemaEncoder(schema), coefficients, schema.target.bounds)
 
-    def certified(self, model: RegressionModel, target: str, regularization: float) -> MomentsCertificate:
-        """The certificate of such a model: the sum's, with what was computed from it."""
-        made, subject = self.certificate, describe_encoding(model.encoder)
+    def certify(self, model: RegressionModel, target: str, regularization: float) -> MomentsCertificate:
+        """Return the certificate of such a model: the sum's, with what was computed from it."""
+        of_sum, subject = self.certificate, describe_encoding(model.encoder)
         regression = MomentsRegression(
-            self._mechanism, self.model_digest, self.targets, target, regularization, made.subject["persons"]
+            self._mechanism,
+            self.model_digest,
+            self.targets,
+            target,
+            regularization,
+            of_sum.subject["persons"],
         )
-        return MomentsCertificate(regression, made.randomness, made.secure, subject, made.versions)
+        return MomentsCertificate(regression, of_sum.randomness, of_sum.secure, subject, of_sum.versions)
 
     def leads_to(self, model: RegressionModel, certificate: MomentsCertificate) -> bool:
-        """Whether this sum has such a certificate, and leads to these coefficients: up to a step or two of their grid,
-        which leave room for three bits in each."""
+        """Return whether this sum gives such a certificate and these coefficients, up to two steps of their grid,
+        which leave capacity for three bits in each."""
         target, regularization = certificate.mechanism.target, certificate.mechanism.regularization
-        if certificate.to_dict() != self.certified(model, target, regularization).to_dict():
+        if certificate.to_dict() != self.certify(model, target, regularization).to_dict():
             return False
         again = self.model(target, regularization)
         if model.to_dict() != again.to_dict():
             return False
         step = _grid_step(again.coefficients)
-        halves = (
-            2.0 * model.coefficients / step
-        )  # the largest may lie on the other side of a power of two there
+        # The step there may be half of it: the largest coefficient may lie on the other side of a power of two.
+        halves = 2.0 * model.coefficients / step
         near = np.abs(model.coefficients - again.coefficients) <= _STEPS * step
         return bool(np.all(near) and np.all(halves == np.rint(halves)))
 
     def _equations(self, target: str, regularization: float | None) -> tuple[Array, Array]:
-        """The moments with a target, and the eigenvalues of what its coefficients are multiplied with."""
+        """Return the moments with a target, and the eigenvalues of the matrix of its equations."""
         if target not in self.targets:
             raise InvalidParameter(f"the sum has no target {target!r}: it has {', '.join(self.targets)}")
         chosen = self.regularization if regularization is None else regularization
         check_positive(regularization=chosen)
         crossed = np.reshape(self.tables[1], (len(self.targets), -1))[self.targets.index(target)]
         lengths = np.maximum(self._spectrum[0], 0.0) + self.about["in_sum"]["records"] * chosen
-        if lengths.max() > _STEEPEST * lengths.min():
-            least = lengths.max() / (_STEEPEST * self.about["in_sum"]["records"])
+        if lengths.max() > _MAX_CONDITION * lengths.min():
+            minimum = lengths.max() / (_MAX_CONDITION * self.about["in_sum"]["records"])
             raise InvalidParameter(
-                f"regularization is too small for this sum: give at least {1.01 * least:.3g}"
+                f"regularization is too small for this sum: give at least {1.01 * minimum:.3g}"
             )
         return crossed, lengths
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
-        values, vectors = np.linalg.eigh(unpacked(np.ravel(self.tables[0]), self._mechanism.features))
+        values, vectors = np.linalg.eigh(unpack(np.ravel(self.tables[0]), self._mechanism.features))
         return values, vectors
 
     @property
@@ -138,12 +143,12 @@ class Moments(CountsFile):
 
 
 def _grid_step(coefficients: Array) -> float:
-    largest = float(np.max(np.abs(coefficients), initial=0.0))
-    return math.ldexp(1.0, math.frexp(largest or 1.0)[1] - _GRID_BITS)
+    max_size = float(np.max(np.abs(coefficients), initial=0.0))
+    return math.ldexp(1.0, math.frexp(max_size or 1.0)[1] - _GRID_BITS)
 
 
 def schema_for(schema: Schema, targets: tuple[str, ...], target: str) -> Schema:
-    """The schema of one target: columns that are no target predict it."""
+    """Return the schema of one target: columns that are not targets predict it."""
     content = schema.to_dict()
     column = content["columns"][target]
     content["columns"] = {name: part for name, part in content["columns"].items() if name not in targets}

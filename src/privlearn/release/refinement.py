@@ -1,8 +1,7 @@
-"""What is done to a released model afterwards, from the file alone: it costs nothing, and can be done again.
+"""Steps that change a released model afterwards, from the file alone: post-processing, at no privacy cost.
 
-Post-processing: whatever is computed from a release without looking at a record keeps its promise. A refined release
-carries the coefficients it came from and the steps, so that whoever reads it repeats them: all sums are rounded once
-(`math.fsum`), all else is done number by number, and so every machine finds the same bits.
+A refined release carries the original coefficients and the steps, so that a reader can repeat them and find the same
+bits on every machine: all sums are rounded once (`math.fsum`), and everything else is done number by number.
 """
 
 from __future__ import annotations
@@ -17,47 +16,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.encode.positions import is_cyclic, knots_of
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.encoding.feature_groups import is_cyclic, knots_of
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
-from privlearn.errors import InvalidParameter, VerificationError, did_you_mean, shown
+from privlearn.errors import InvalidParameter, VerificationError, did_you_mean, preview
 from privlearn.release.encoders import Encoder, base_of, feature_columns
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Coefficients that follow one column's values, all else equal: of its list, its knots, its bins, or in a pair.
+    """Coefficients of the values of one column, in order: its list, its knots, its bins, or a line in a pair.
 
-    ``line`` is the place of a straight part beside the knots, which they can take over.
+    ``line`` is the index of a straight part in addition to the knots, which they can take over.
     """
 
-    places: Places
+    indices: Indices
     line: int | None = None
 
 
 class Step(ABC):
-    """One thing that is done to coefficients."""
+    """One change of the coefficients."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def apply(self, encoder: Encoder, coefficients: Array) -> Array:
-        """The new coefficients, one row per score; refuses what does not fit."""
+        """Return the new coefficients, one row per score; raise InvalidParameter if the step does not fit."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"step": self.name} | asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @property
-    def told(self) -> str:
-        """In words."""
+    def description(self) -> str:
+        """Return the step as text."""
         return " ".join([self.name, *map(str, asdict(self).values())])  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
-class _OfColumn(Step):
-    """Replaces each curve of one column."""
+class _ColumnStep(Step):
+    """A step that replaces each curve of one column."""
 
     column: str
 
@@ -69,30 +68,30 @@ class _OfColumn(Step):
         return refined
 
     def _replace(self, encoder: Encoder, row: Array, curve: Curve) -> None:
-        values = row[curve.places]
+        values = row[curve.indices]
         if curve.line is not None:
             values = values + row[curve.line] * np.linspace(-1.0, 1.0, len(values))
             row[curve.line] = 0.0
-        row[curve.places] = self.reshaped(values.tolist())
+        row[curve.indices] = self.reshape(values.tolist())
 
     @abstractmethod
-    def reshaped(self, values: list[float]) -> list[float]:
-        """A curve's new values."""
+    def reshape(self, values: list[float]) -> list[float]:
+        """Return the new values of a curve."""
 
 
 @dataclass(frozen=True)
-class Flatten(_OfColumn):
-    """A column that says nothing more: every value gets what a usual row has, and so do those of its pairs."""
+class Flatten(_ColumnStep):
+    """Remove a column's effect: each of its values, also in pairs, gets the mean over typical rows."""
 
     name: ClassVar[str] = "flatten"
 
-    def reshaped(self, values: list[float]) -> list[float]:
-        return [usual(values)] * len(values)
+    def reshape(self, values: list[float]) -> list[float]:
+        return [typical_value(values)] * len(values)
 
 
 @dataclass(frozen=True)
-class Smooth(_OfColumn):
-    """Each value of an ordered column becomes the mean of those up to ``reach`` places beside it."""
+class Smooth(_ColumnStep):
+    """Replace each value of an ordered column by the mean of its neighbours up to ``reach`` positions away."""
 
     reach: int
     name: ClassVar[str] = "smooth"
@@ -100,18 +99,18 @@ class Smooth(_OfColumn):
     def apply(self, encoder: Encoder, coefficients: Array) -> Array:
         _refuse_unordered(encoder, self.column, "smoothed")
         if not isinstance(self.reach, int) or self.reach < 1:
-            raise InvalidParameter(f"smooth over 1 place or more to either side, not {shown(self.reach)}")
+            raise InvalidParameter(f"smooth over 1 place or more to either side, not {preview(self.reach)}")
         return super().apply(encoder, coefficients)
 
-    def reshaped(self, values: list[float]) -> list[float]:
+    def reshape(self, values: list[float]) -> list[float]:
         return [
-            _mean(values[max(place - self.reach, 0) : place + self.reach + 1]) for place in range(len(values))
+            _mean(values[max(index - self.reach, 0) : index + self.reach + 1]) for index in range(len(values))
         ]
 
 
 @dataclass(frozen=True)
-class Monotone(_OfColumn):
-    """The nearest curve that never turns back (least squares); of each part that the column's effect is a sum of."""
+class Monotone(_ColumnStep):
+    """Replace each part of a column's effect by the nearest monotone curve (least squares)."""
 
     direction: str
     name: ClassVar[str] = "monotone"
@@ -119,12 +118,12 @@ class Monotone(_OfColumn):
     def apply(self, encoder: Encoder, coefficients: Array) -> Array:
         _refuse_unordered(encoder, self.column, "made monotone")
         if self.direction not in ("increasing", "decreasing"):
-            raise InvalidParameter(f"say increasing or decreasing, not {shown(self.direction)}")
+            raise InvalidParameter(f"say increasing or decreasing, not {preview(self.direction)}")
         if len(coefficients) > 1:
             raise InvalidParameter("only one score can be monotone, and this model has one for each class")
         return super().apply(encoder, coefficients)
 
-    def reshaped(self, values: list[float]) -> list[float]:
+    def reshape(self, values: list[float]) -> list[float]:
         sign = 1.0 if self.direction == "increasing" else -1.0
         if len(values) == 1:  # the slope of a line
             return [sign * max(sign * values[0], 0.0)]
@@ -133,7 +132,7 @@ class Monotone(_OfColumn):
 
 @dataclass(frozen=True)
 class Merge(Step):
-    """Values of a list that count as one: each gets their mean.
+    """Give several values of a list the same coefficient: their mean.
 
     Centred rows beyond the radius are still divided by their own norm, in which the values' shares of the mean differ.
     """
@@ -154,20 +153,20 @@ class Merge(Step):
         refined = coefficients.copy()
         for curve in curves(encoder, self.column):
             for row in refined:
-                row[curve.places[merged]] = _mean(row[curve.places[merged]].tolist())
+                row[curve.indices[merged]] = _mean(row[curve.indices[merged]].tolist())
         return refined
 
 
 @dataclass(frozen=True)
 class Round(Step):
-    """So many digits after the point."""
+    """Round coefficients to ``digits`` digits after the point."""
 
     digits: int
     name: ClassVar[str] = "round"
 
     def apply(self, encoder: Encoder, coefficients: Array) -> Array:
         if not isinstance(self.digits, int) or not 0 <= self.digits <= 15:
-            raise InvalidParameter(f"round to 0 to 15 digits after the point, not {shown(self.digits)}")
+            raise InvalidParameter(f"round to 0 to 15 digits after the point, not {preview(self.digits)}")
         return np.round(coefficients, self.digits) + 0.0  # no -0.0
 
 
@@ -182,7 +181,7 @@ class Refinement:
     origin: Array
 
     def apply(self, encoder: Encoder) -> Array:
-        """The refined coefficients."""
+        """Return the refined coefficients."""
         coefficients = self.origin
         for step in self.steps:
             coefficients = step.apply(encoder, coefficients)
@@ -196,8 +195,8 @@ class Refinement:
         }
 
     @property
-    def told(self) -> str:
-        return ", ".join(step.told for step in self.steps)
+    def description(self) -> str:
+        return ", ".join(step.description for step in self.steps)
 
 
 COST = (
@@ -207,7 +206,7 @@ COST = (
 
 
 def refinement_from_dict(record: Mapping[str, Any], origin: Array) -> Refinement:
-    """Inverse of `Refinement.to_dict`."""
+    """Read the JSON form of `Refinement.to_dict`."""
     steps = []
     for entry in record["steps"]:
         fields = {name: value for name, value in entry.items() if name != "step"}
@@ -220,26 +219,31 @@ def refinement_from_dict(record: Mapping[str, Any], origin: Array) -> Refinement
 
 
 def curves(encoder: Encoder, name: str) -> list[Curve]:
-    """All curves of a column: its knots or its list, its fine bins, and its lines through each pair's grid."""
+    """Return all curves of a column: its knots or its list, its fine bins, and its lines through each pair's grid."""
     column = _column(encoder, name)
     owners = feature_columns(encoder)
     own = np.flatnonzero([columns == (name,) for columns in owners])
-    found = []
     if isinstance(column, TextColumn):
-        return [Curve(own[[place]]) for place in range(len(own))]
+        return [Curve(own[[index]]) for index in range(len(own))]
     width = _coarse_width(column)
     coarse, bins = own[:width], own[width:]
     has_line = not isinstance(column, CategoryColumn) and width > 1
-    found.append(Curve(coarse[:-1], int(coarse[-1])) if has_line else Curve(coarse))
+    result = [Curve(coarse[:-1], int(coarse[-1])) if has_line else Curve(coarse)]
     if len(bins):
-        found.append(Curve(bins))
+        result.append(Curve(bins))
     for pair in dict.fromkeys(columns for columns in owners if len(columns) == 2 and name in columns):
-        found += _through_grid(encoder, owners, pair, name)
-    return found
+        result += _through_grid(encoder, owners, pair, name)
+    return result
 
 
 def isotonic(values: Sequence[float]) -> list[float]:
-    """The nearest sequence that does not fall, by pooling neighbours that do."""
+    """Return the nearest non-decreasing sequence, by pooling neighbours that decrease.
+
+    Examples
+    --------
+    >>> isotonic([1.0, 3.0, 2.0, 4.0])
+    [1.0, 2.5, 2.5, 4.0]
+    """
     pools: list[tuple[float, list[float]]] = []
     for value in values:
         pools.append((value, [value]))
@@ -259,7 +263,7 @@ def _through_grid(
 
 
 def _coarse_width(column: Any) -> int:
-    """Features of a column without its fine bins."""
+    """Return the number of features of a column without its fine bins."""
     if isinstance(column, CategoryColumn):
         return len(column.values) + (column.unknown == "other")
     trend = 2 if is_cyclic(column) else 1
@@ -272,7 +276,7 @@ def _column(encoder: Encoder, name: str) -> Any:
         raise InvalidParameter("only a model over a schema's columns can be refined, rounding aside")
     if name not in base.schema.columns:
         raise InvalidParameter(
-            f"the schema has no column {shown(name)}: it has {', '.join(base.schema.columns)}"
+            f"the schema has no column {preview(name)}: it has {', '.join(base.schema.columns)}"
             f"{did_you_mean(name, base.schema.columns)}"
         )
     return base.schema.columns[name]
@@ -284,19 +288,20 @@ def _refuse_unordered(encoder: Encoder, name: str, what: str) -> None:
         raise InvalidParameter(f"column {name!r} has no order along which it could be {what}")
 
 
-def usual(values: Sequence[float]) -> float:
-    """The mean by the law of made-up rows: most people are at a column's lower end, or have one of the first values."""
+def typical_value(values: Sequence[float]) -> float:
+    """Return the mean over simulated rows, most of which have small numbers or one of the first values."""
     count = len(values)
     shares = [
-        (1.0 - place / count) ** _CROWDED - (1.0 - (place + 1) / count) ** _CROWDED for place in range(count)
+        (1.0 - index / count) ** _CROWDING - (1.0 - (index + 1) / count) ** _CROWDING
+        for index in range(count)
     ]
     return math.fsum(value * share for value, share in zip(values, shares, strict=True))
 
 
-_CROWDED = 4
-"""As `privlearn.planning.stand_in` makes rows up."""
+_CROWDING = 4
+"""Exponent with which `privlearn.estimators.forecast.stand_ins` simulates rows."""
 
 
 def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return math.fsum(listed) / len(listed)
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers)

@@ -1,8 +1,8 @@
-"""What a release of several holders says of its run: the plan, who agreed to it, whose records are in which sum.
+"""Record of a run of several holders: the agreement, who signed it, and whose records are in which sum.
 
 Every party signs the record together with the model, so a release belongs to one run of one plan, and a stranger can
-check that with the keys in the plan. A party attests to what it saw: it compares the sums with the lists of arrived
-vectors that it was given round by round, and refuses a record that says otherwise.
+check that with the keys in the plan. A party attests to what it computed itself, from the vectors that the others
+signed: who is in each sum, and that the result follows from the sums.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from privlearn.errors import VerificationError
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.release.archive import json_bytes
+from privlearn.release.fingerprint import in_words
 
 _SIGNING_BYTES = 32
 
@@ -75,30 +76,30 @@ class RunRecord:
 
     @property
     def records(self) -> list[int]:
-        """Per question, how many records the plan declares of the parties in its sum."""
+        """Return, per question, how many records the plan declares for the parties in its sum."""
         return [sum(self._parties[name] for name in names) for names in self.sums]
 
     @property
     def facts(self) -> dict[str, str]:
-        """In words, one line per fact."""
+        """Return the record as text, by name."""
         answers = Counter(name for names in self.sums for name in names)
-        asked, absent = len(self.sums), [name for name in self._parties if name not in self.signatures]
+        total, absent = len(self.sums), [name for name in self._parties if name not in self.signatures]
         alike = Counter(self.records)
         return {
-            "plan": self.plan_digest,
+            "plan": in_words(self.plan_digest),
             "run": self.run,
-            "records": ", ".join(f"{records} in {sums} of {asked} sums" for records, sums in alike.items()),
+            "records": ", ".join(f"{records} in {sums} of {total} sums" for records, sums in alike.items()),
             "parties": ", ".join(f"{name} in {answers[name]}" for name in self._parties),
             "attested": ", ".join(self.signatures) + (f"; not by {', '.join(absent)}" if absent else ""),
         }
 
     def statement(self, name: str, model_digest: str) -> bytes:
-        """What the party of that name signs at the end."""
+        """Return the bytes that the party of that name signs at the end."""
         agreed = [self.plan_digest, self.run, self.sums, model_digest, name]
         return b"privlearn run 1\0" + hashlib.sha256(json_bytes(agreed)).digest()
 
     def check(self, mechanism: Any, schema_digest: str | None, model_digest: str) -> None:
-        """Refuse a record that its signatures do not bear out, or that is of another plan than the release."""
+        """Raise VerificationError unless the signatures bear the record out and its plan is that of the release."""
         plan, parties = self._content, self._parties
         needed = len(parties) - plan["dropouts"]
         of_this_plan = (
@@ -119,7 +120,7 @@ class RunRecord:
             self._check(name, signature, self.statement(name, model_digest))
 
     def check_sums(self) -> None:
-        """Refuse a sum of too few parties, or of others than the plan's."""
+        """Raise VerificationError for a sum of too few parties, or of others than the plan's."""
         parties = self._parties
         needed = len(parties) - self._content["dropouts"]
         if any(not needed <= len(set(names) & set(parties)) == len(names) for names in self.sums):
@@ -140,12 +141,12 @@ class RunRecord:
 
 
 def sign_off(plan_digest: str, run: bytes, name: str) -> bytes:
-    """What a party signs before a run: the plan, this run of it, and its own name."""
+    """Return the bytes that a party signs before a run: the plan, this run of it, and its own name."""
     return b"privlearn sign-off 1\0" + bytes.fromhex(plan_digest) + run + name.encode()
 
 
 def has_signed(public_key: bytes, signature: bytes, content: bytes) -> bool:
-    """Whether the owner of an Ed25519 key signed exactly this."""
+    """Return whether the owner of an Ed25519 key signed exactly this."""
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, content)
     except InvalidSignature:

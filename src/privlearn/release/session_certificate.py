@@ -1,4 +1,4 @@
-"""What an interactive session promises, with every constant needed to recompute it."""
+"""Certificate of an interactive session, with every constant needed to recompute its guarantee."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
-from privlearn.extensions import listed
+from privlearn.imports import look_up
 from privlearn.mechanisms.mechanism import mechanisms_of
-from privlearn.mechanisms.session.task import KernelTask, SessionMechanism, session_mechanism
-from privlearn.mechanisms.task import Task
-from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
+from privlearn.mechanisms.session.task import (
+    KernelTask,
+    SessionMechanism,
+    refuse_private_count,
+    session_mechanism,
+)
+from privlearn.release.base_certificate import (
+    BaseCertificate,
+    format_value,
+    read_calibration,
+    read_guarantee,
+    read_task,
+)
 from privlearn.release.files import read_whole, write_new
 
 FORMAT = "privlearn session 1"
@@ -22,21 +32,30 @@ _NOT_STATED = {"dimension": 1, "tolerance": 1.0}
 
 
 @dataclass(frozen=True)
-class SessionCertificate(Certified):
-    """A session's plan: its mechanism and constants, where its random bits come from, and what it answers from.
+class SessionCertificate(BaseCertificate):
+    """A session's mechanism and constants, the source of its random bits, and the learner that it answers from.
 
-    It does not depend on an answer either, and may be given to the analyst. `privlearn.verify` recomputes the guarantee
-    from the file alone.
+    It does not depend on any answer, and may be given to the analyst. `privlearn.verify` recomputes the guarantee from
+    the file alone.
     """
 
     mechanism: SessionMechanism
 
-    _covers: ClassVar[str] = (
-        "All answers of this session together, however the points were chosen. Number of records, encoding, kernel, "
-        "what is predicted and parameters are public and enter as such; so are the points asked. Not covered: the "
-        "state file (it holds the noise and may not leave), a copy of it run as a second session, and the time an "
-        "answer takes"
-    )
+    @property
+    def _covers(self) -> str:
+        relation = self.guarantee.relation
+        return (
+            "All answers of this session together, however the points were chosen. "
+            f"{relation.count_label}, encoding, kernel, what is predicted and parameters are public and enter as such; "
+            f"so are the points asked.{relation.count_coverage} Not covered: the state file (it holds the noise and "
+            "may not leave), a copy of it run as a second session, and the time an answer takes"
+        )
+
+    def _check(self, record: Mapping[str, Any]) -> None:
+        super()._check(record)
+        if "landmarks" not in self.learner.get("encoding", {}):
+            refuse_private_count(self.guarantee.relation)
+
     _subject: ClassVar[str] = "learner"
     _task_fields: ClassVar[tuple[str, ...]] = (
         "total", "problems", "regularization", "weight_bound", "rows_per_person", "averaged",
@@ -63,12 +82,8 @@ class SessionCertificate(Certified):
         return cls.from_dict(record)
 
     @property
-    def task(self) -> Task:
-        return self.mechanism.task
-
-    @property
     def learner(self) -> Mapping[str, Any]:
-        """Encoding, kernel, and the labels or bounds of what is predicted."""
+        """Return the encoding, the kernel, and the labels or bounds of what is predicted."""
         return self.subject
 
     @classmethod
@@ -77,9 +92,9 @@ class SessionCertificate(Certified):
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee, **_NOT_STATED)
         known = {kind.name: kind for kind in mechanisms_of(SessionMechanism).values()}
-        name = listed(known, theorem["mechanism"], "mechanism").name
+        name = look_up(known, theorem["mechanism"], "mechanism").name
         kind = session_mechanism(name, theorem["mode"])
-        chosen = read_chosen(constants, kind.chosen_constants, guarantee)
+        chosen = read_calibration(constants, kind.calibrated_constants, guarantee)
         return kind(KernelTask(task, float(constants["solver_distance"])), guarantee, **chosen)  # type: ignore[no-any-return]
 
     def _heading(self) -> dict[str, Any]:
@@ -94,12 +109,9 @@ class SessionCertificate(Certified):
             "page": f"docs/theory/{mechanism.page}.md",
         }
 
-    def _floating_point(self) -> str:
-        return self.mechanism.floating_point
-
     def _title(self) -> str:
         mechanism = self.mechanism
         return f"{mechanism.name}, {mechanism.mode} mode, {mechanism.noise} noise"
 
-    def _described(self) -> dict[str, str]:
-        return {name.replace("_", " "): in_words(fact) for name, fact in self.learner.items()}
+    def _describe_subject(self) -> dict[str, str]:
+        return {name.replace("_", " "): format_value(value) for name, value in self.learner.items()}

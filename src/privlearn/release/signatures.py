@@ -1,7 +1,7 @@
-"""Signatures under files that leave: Ed25519, or ECDSA on the curve P-256 for keys in hardware that has no other.
+"""Signatures of files: Ed25519, or ECDSA on the curve P-256 for keys in hardware that has no other.
 
-An ECDSA signature has a twin that anybody can compute. Only the one with the lower half is taken, so that a signed file
-still has one form of bytes.
+An ECDSA signature has a twin that anyone can compute. Only the one with the lower half is accepted, so that a signed
+file has exactly one form of bytes.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class SigningKey(Protocol):
     def public_key(self) -> PublicKey: ...
 
     def sign(self, data: bytes, /) -> bytes:
-        """Of Ed25519 64 bytes; of P-256 the two numbers of `lower_form`."""
+        """Return 64 bytes for Ed25519; for P-256 the two numbers of `lower_form`."""
         ...
 
 
 def signature_by(key: SigningKey, content: bytes) -> dict[str, str]:
-    """What is written beside the content."""
+    """Return the record that is stored with the content."""
     named = {} if isinstance(key.public_key(), Ed25519PublicKey) else {"algorithm": P256}
     return named | {"public_key": key_hex(key.public_key()), "signature": key.sign(content).hex()}
 
 
 def check_record(record: Mapping[str, str], content: bytes) -> None:
-    """Refuse what `signature_by` did not make of this content; raises ValueError, KeyError or InvalidSignature."""
+    """Check a record of `signature_by` for this content; raise ValueError, KeyError or InvalidSignature."""
     public_key = record["public_key"]
     if record.get("algorithm") != (None if _is_ed25519(public_key) else P256):
         raise ValueError("the algorithm is not that of the key")
@@ -50,7 +50,7 @@ def check_record(record: Mapping[str, str], content: bytes) -> None:
 
 
 def check_signature(public_key: str, signature: str, content: bytes) -> None:
-    """The same for a key and a signature in hexadecimal; the key's length says which algorithm it is."""
+    """Check a signature in hexadecimal; the key's length decides the algorithm."""
     key, signed = bytes.fromhex(public_key), bytes.fromhex(signature)
     if _is_ed25519(public_key):
         Ed25519PublicKey.from_public_bytes(key).verify(signed, content)
@@ -63,13 +63,13 @@ def check_signature(public_key: str, signature: str, content: bytes) -> None:
 
 
 def lower_form(signature: bytes) -> bytes:
-    """Of two ECDSA signatures that belong together, each two numbers of 32 bytes, the one that is taken."""
+    """Return the accepted one of the two ECDSA signatures that belong together, each two numbers of 32 bytes."""
     second = int.from_bytes(signature[_HALF:])
     return signature[:_HALF] + min(second, _ORDER - second).to_bytes(_HALF)
 
 
 def key_hex(key: PublicKey) -> str:
-    """A public key as signatures and `verify` name it."""
+    """Return a public key as signatures and `verify` write it."""
     if isinstance(key, Ed25519PublicKey):
         return key.public_bytes_raw().hex()
     form = serialization.PublicFormat.CompressedPoint
@@ -77,13 +77,13 @@ def key_hex(key: PublicKey) -> str:
 
 
 def public_pem(key: SigningKey) -> str:
-    """The public half of a key, as `openssl pkey -pubout` writes it."""
+    """Return the public half of a key, as `openssl pkey -pubout` writes it."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     return key.public_key().public_bytes(serialization.Encoding.PEM, form).decode()
 
 
-def is_taken(key: object) -> bool:
-    """Whether a public key is of one of the two kinds."""
+def is_supported_key(key: object) -> bool:
+    """Return whether a public key is of one of the two kinds."""
     if isinstance(key, EllipticCurvePublicKey):
         return isinstance(key.curve, SECP256R1)
     return isinstance(key, Ed25519PublicKey)

@@ -1,4 +1,4 @@
-"""Checking a release as a stranger would: from the file alone."""
+"""Verify a release as a stranger would: from the file alone."""
 
 from __future__ import annotations
 
@@ -13,49 +13,48 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.guarantee import Guarantee
-from privlearn.release.artifact import Release
+from privlearn.release.artifact import Release, read_outcome
+from privlearn.release.base_certificate import BaseCertificate
 from privlearn.release.certificate import MomentsCertificate
-from privlearn.release.certified import Certified
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
-from privlearn.release.notebook import as_html
-from privlearn.release.outcome import read_outcome
+from privlearn.release.html import notebook_view
 from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.release.signatures import PublicKey, is_taken, key_hex
+from privlearn.release.signatures import PublicKey, is_supported_key, key_hex
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What the file proves about itself.
+    """What a file proves about itself.
 
     Attributes
     ----------
     claimed, recomputed : Guarantee
-        The promise, and what the constants give; the second is never weaker.
+        The stated guarantee, and the one that the constants give; the second is never weaker.
     is_private : bool
-        False if there is no promise (epsilon = inf) or the noise came from a seeded generator.
+        False if nothing is guaranteed (epsilon = inf) or the noise came from a seeded generator.
     weakness : str or None
-        Why the promise, though kept, is hardly private: epsilon above 20, or delta at or above 1/n.
+        Why the guarantee, though kept, is hardly private: epsilon above 20, or delta at or above 1/n.
     signer : str or None
         Public key (hexadecimal) whose signature covers the file.
     certificate : Certificate, SessionCertificate or CountsCertificate
         What the file states, with every constant.
     evaluation : CountsCertificate or None
-        Of the noisy counts that the model's threshold or calibration was chosen from: a promise of its own, to the
-        people of the records that were counted.
+        Certificate of the noisy counts from which the model's threshold or calibration was chosen: a separate
+        guarantee, to the people whose records were counted.
     origin, steps : str or None
         Digest of the release that this one was refined from, and how: repeated from the file, and found to agree.
     run : RunRecord or None
-        Of a model of several holders: whose records are in which sum, signed by the parties.
+        For a model of several holders: whose records are in which sum, signed by the parties.
     """
 
     claimed: Guarantee
     recomputed: Guarantee
     is_private: bool
     signer: str | None
-    certificate: Certified = field(repr=False)
+    certificate: BaseCertificate = field(repr=False)
     evaluation: CountsCertificate | None = field(default=None, repr=False)
     origin: str | None = None
     steps: str | None = None
@@ -63,9 +62,9 @@ class Verification:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What was checked, a line for each."""
+        """Return what was checked, as text by name."""
         certificate, evaluation = self.certificate, self.evaluation
-        found = {
+        lines = {
             "claimed": str(self.claimed),
             "recomputed": str(self.recomputed),
             "with schema": _with_schema(certificate),
@@ -74,21 +73,21 @@ class Verification:
             "meaning": certificate.meaning.in_words() if certificate.meaning else "",
         }
         if evaluation is not None:
-            found["evaluation"] = (
+            lines["evaluation"] = (
                 f"{evaluation.guarantee}, recomputed {evaluation.mechanism.spends()}: counts of this model's scores, "
                 "which its threshold or calibration was chosen from"
             )
         if self.origin is not None:
-            found["refined"] = f"from {self.origin[:12]}, at no cost, and found again: {self.steps}"
+            lines["refined"] = f"from {self.origin[:12]}, at no cost, and found again: {self.steps}"
         if isinstance(certificate, MomentsCertificate):
-            found["paid once"] = certificate.mechanism.shared
+            lines["paid once"] = certificate.mechanism.shared_cost
         if self.run is not None:
-            found |= self.run.facts
-        return {name: fact for name, fact in found.items() if fact}
+            lines |= self.run.facts
+        return {name: line for name, line in lines.items() if line}
 
     @property
     def verdict(self) -> str:
-        """Whether the file keeps what it promises, and whether that is private."""
+        """Return whether the file is consistent, and whether it is private."""
         if self.is_private:
             return f"consistent, but {self.weakness}" if self.weakness else "consistent and private"
         seeded = self.claimed.is_private
@@ -100,12 +99,12 @@ class Verification:
         return "\n".join([*lines, f"The file is {self.verdict}."])
 
     def _repr_html_(self) -> str:
-        return as_html(f"Verified: {self.verdict}", self.facts)
+        return notebook_view(f"Verified: {self.verdict}", self.facts)
 
     @property
     def weakness(self) -> str | None:
-        beside = None if self.evaluation is None else self.evaluation.weakness
-        return self.certificate.weakness or beside
+        of_evaluation = None if self.evaluation is None else self.evaluation.weakness
+        return self.certificate.weakness or of_evaluation
 
 
 def verify(
@@ -137,29 +136,32 @@ def verify(
 
 
 def verify_bytes(raw: bytes) -> Verification:
-    """The same for a file's content."""
+    """Verify the content of a file; see `verify`."""
     if raw.lstrip().startswith(b'{"format": "privlearn curvature'):
-        return _proven(Curvature.from_bytes(raw).certificate, signer=None)
+        return _verification_of(Curvature.from_bytes(raw).certificate, signer=None)
     if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
-        return _proven(SessionCertificate.from_bytes(raw), signer=None)
+        return _verification_of(SessionCertificate.from_bytes(raw), signer=None)
     file = read_outcome(raw)
     signer = file.signature["public_key"] if file.signature else None
     if isinstance(file, CountsFile):
-        return _proven(file.certificate, signer, run=file.run)
+        return _verification_of(file.certificate, signer, run=file.run)
     evaluation = file.evaluation.certificate if file.evaluation else None
-    proven = _proven(file.certificate, signer, evaluation, file.moments.run if file.moments else file.run)
+    proven = _verification_of(
+        file.certificate, signer, evaluation, file.moments.run if file.moments else file.run
+    )
     if file.refinement is None:
         return proven
-    return dataclasses.replace(proven, origin=file.origin.digest, steps=file.refinement.told)
+    return dataclasses.replace(proven, origin=file.origin.digest, steps=file.refinement.description)
 
 
-def _with_schema(certificate: Certified) -> str:
-    bought = certificate.adds_up
-    return f"{certificate.together}, the price of what was bought of it included" if bought else ""
+def _with_schema(certificate: BaseCertificate) -> str:
+    return (
+        f"{certificate.together}, the price of what was bought of it included" if certificate.bought else ""
+    )
 
 
-def _proven(
-    certificate: Certified,
+def _verification_of(
+    certificate: BaseCertificate,
     signer: str | None,
     evaluation: CountsCertificate | None = None,
     run: RunRecord | None = None,
@@ -172,7 +174,7 @@ def _proven(
 
 
 def read_private_key(path: str | Path) -> Ed25519PrivateKey:
-    """A holder's signing key in PEM form, as `openssl genpkey -algorithm ed25519` writes it."""
+    """Read a holder's signing key in PEM form, as `openssl genpkey -algorithm ed25519` writes it."""
     key = _read_key(path, lambda content: load_pem_private_key(content, password=None))
     if not isinstance(key, Ed25519PrivateKey):
         raise InvalidParameter(
@@ -182,9 +184,9 @@ def read_private_key(path: str | Path) -> Ed25519PrivateKey:
 
 
 def read_public_key(path: str | Path) -> PublicKey:
-    """A holder's public key in PEM form, as `openssl pkey -pubout` writes it."""
+    """Read a holder's public key in PEM form, as `openssl pkey -pubout` writes it."""
     key: PublicKey = _read_key(path, load_pem_public_key)
-    if not is_taken(key):
+    if not is_supported_key(key):
         raise InvalidParameter(
             f"{path} is not an Ed25519 public key, nor one of the curve P-256: make it with `openssl pkey -pubout`"
         )
@@ -192,15 +194,14 @@ def read_public_key(path: str | Path) -> PublicKey:
 
 
 def parse_public_key(content: bytes, where: str) -> PublicKey:
-    """A public key in PEM form, found somewhere."""
+    """Return the public key in PEM form that ``where`` states."""
     try:
         key: Any = load_pem_public_key(content)
     except (TypeError, ValueError):
         key = None
-    if not is_taken(key):
+    if not is_supported_key(key):
         raise InvalidParameter(f"what {where} says is not an Ed25519 or P-256 public key in PEM form")
-    found: PublicKey = key
-    return found
+    return key  # type: ignore[no-any-return]
 
 
 def _read_key(path: str | Path, parse: Callable[[bytes], Any]) -> Any:

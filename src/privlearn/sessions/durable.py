@@ -1,4 +1,4 @@
-"""What a session keeps: its points, its answers, and where each comes from."""
+"""Answers of a session, the records that make them durable, and the interface of the stores that hold these."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Answers:
         for each, of which the largest decides.
     predictions : label or number, or array of them
     sources : str or array of str
-        See `Source`; a session that has used up its budget says ``exhausted``.
+        See `Source`; ``exhausted`` once the session has used up its budget.
     """
 
     scores: Any
@@ -47,6 +47,7 @@ class Answers:
     def of(
         cls, answers: list[Answer], predicted: Callable[[Array], NDArray[Any]], *, single: bool
     ) -> Answers:
+        """Return answers with their predictions; scalars for a single point."""
         scores = np.array([answer.scores for answer in answers])
         sources = np.array([answer.source for answer in answers])
         predictions = predicted(scores)
@@ -58,17 +59,18 @@ class Answers:
 
 
 def numbers_to_bytes(numbers: Array) -> bytes:
-    """The same bytes for the same numbers, whatever the machine: little-endian, and 0.0 for -0.0."""
+    """Return the same bytes for the same numbers on every machine: little-endian, and 0.0 for -0.0."""
     return (numbers + 0.0).astype("<f8").tobytes()
 
 
 def numbers_from_bytes(content: bytes) -> Array:
+    """Return the numbers of `numbers_to_bytes`."""
     return np.frombuffer(content, dtype="<f8").astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One answered point, its score for each function, and what the mechanism has to remember of it."""
+    """One answered point, its score for each function, and the mechanism's memory of it."""
 
     point: bytes
     scores: Array
@@ -76,38 +78,38 @@ class Record:
     memory: bytes
 
 
-class Turn(Protocol):
-    """The time in which nobody else answers for this session."""
+class LockedState(Protocol):
+    """A session's state while this process has the lock, and no other process answers."""
 
-    def missed(self, known: int) -> Sequence[Record]:
-        """Answers that others gave after those known here, in the order they were given. Ask before appending."""
+    def records_after(self, known: int) -> Sequence[Record]:
+        """Return the answers after the first ``known``, by other processes, in order. Call before `append`."""
 
     def append(self, records: Sequence[Record], /) -> None:
-        """Make answers durable, all or none; they may leave once the turn is over."""
+        """Make answers durable, all or none; they may leave once the lock is released."""
 
 
 class State(Protocol):
-    """An open state: public facts that the session was opened with, its private function and its answers.
+    """An open state: the session's public header, its private function and its answers.
 
-    Others may have it open too. What became of answers that could not be written is learnt in the next turn.
+    Other processes may have it open too. Whether answers of a failed write are durable is read with the next lock.
     """
 
     header: dict[str, Any]
     function: bytes
 
     def records(self) -> Iterable[Record]:
-        """All answers, in the order they were given."""
+        """Return all answers, in order."""
 
-    def turn(self) -> AbstractContextManager[Turn]: ...
+    def lock(self) -> AbstractContextManager[LockedState]: ...
     def check_open(self) -> None: ...
     def close(self) -> None: ...
 
 
 class StateStore(Protocol):
-    """Where a session's state is, or will be."""
+    """A location where a session's state is, or will be."""
 
     def check_free(self) -> None:
-        """Refuse a place at which no new session can begin."""
+        """Raise SessionError unless a new session can be created here."""
 
     def create(self, header: dict[str, Any], function: bytes) -> State: ...
     def open(self) -> State: ...

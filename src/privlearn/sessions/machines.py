@@ -1,14 +1,16 @@
-"""The machines that answer: function release, and PINP."""
+"""`FunctionSession` and `PinpSession`: the mechanisms that answer, with their memory; and the learner they need."""
 
 from __future__ import annotations
 
 import struct
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.data.parts import Part
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import SessionError
 from privlearn.mechanisms.session.function_release import (
     BLOCK,
@@ -20,76 +22,86 @@ from privlearn.mechanisms.session.function_release import (
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import Randomness
-from privlearn.sessions.drawn_ahead import DrawnAhead
 from privlearn.sessions.durable import Record, Source, numbers_from_bytes, numbers_to_bytes
 from privlearn.sessions.points import points_for
 
 
 class SessionLearner(Protocol):
-    """Functions in a kernel's space, found or to be found, such as `privlearn.estimators.kernel_learner.KernelLearner`.
+    """What sessions are opened with, such as `privlearn.estimators.kernel_learner.KernelLearner`."""
 
-    The public half may be shown to anyone, the private half to the session alone.
+    def freeze(self) -> FrozenLearner:
+        """PRIVATE: return what the session answers from; nothing done to the learner afterwards may change it."""
+
+
+class FrozenLearner(Protocol):
+    """Functions in a kernel's space, solved or not, such as `privlearn.estimators.kernel_machine.KernelMachine`.
+
+    No method changes it. Results of PRIVATE methods must not leave the session.
     """
 
     @property
+    def records_schema(self) -> Schema | None:
+        """Public: return the schema that the records were read by."""
+
+    @property
+    def records_part(self) -> Part | None:
+        """Public: return the part of a split that the records are."""
+
+    @property
     def takes_objects(self) -> bool:
-        """Public: whether what is asked are objects that only the kernel can read, and not rows or tables."""
+        """Public: return whether points are objects that only the kernel can read, rather than rows or tables."""
 
     @property
     def keeps_objects(self) -> bool:
-        """Public: whether encoded points still are; if not they are rows of numbers."""
+        """Public: return whether encoded points are objects; otherwise they are rows of numbers."""
 
-    def facts(self, neighbours: str) -> KernelTask:
-        """Public: what the mechanisms are calibrated by; a problem is a function."""
+    def kernel_task(self, neighbours: str) -> KernelTask:
+        """Public: return what the mechanisms are calibrated by; a problem is a function."""
 
     def describe(self) -> dict[str, Any]:
-        """Public: encoding, kernel, and labels or bounds of what is predicted, as plain JSON values."""
+        """Public: return encoding, kernel, and labels or bounds of the target, as plain JSON values."""
 
     def encode(self, data: Any) -> Any:
-        """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
+        """Public: return points as rows of norm at most 1, or objects; refuse those beyond the kernel's bound."""
 
     def similarity(self, points: Any, others: Any) -> Array:
-        """Public: the kernel, divided by its bound."""
+        """Public: return the kernel, divided by its bound."""
 
-    def predicted(self, scores: Array) -> NDArray[Any]:
-        """Public: the labels or numbers that scores stand for; one row per point, one column per function."""
+    def predict(self, scores: Array) -> NDArray[Any]:
+        """Public: return the labels or numbers for scores of shape (points, functions)."""
 
     def values(self, points: Any) -> Array:
-        """PRIVATE: the functions at encoded points; one row per point, one column per function."""
+        """PRIVATE: return the functions at encoded points, of shape (points, functions)."""
 
-    def solve(self) -> None:
-        """PRIVATE: find the functions, unless they are known."""
+    def solve(self) -> Self:
+        """PRIVATE: return the learner with its functions, solving for them unless they are known."""
 
     def function_bytes(self) -> bytes:
-        """PRIVATE: the functions' coefficients."""
+        """PRIVATE: return the functions' coefficients."""
 
     def training_digest(self) -> str:
-        """PRIVATE: a digest of the training rows and labels."""
+        """PRIVATE: return a digest of the training rows and labels."""
 
-    def restore_function(self, content: bytes) -> None:
-        """Take these coefficients instead of one's own."""
+    def restore_function(self, content: bytes) -> Self:
+        """PRIVATE: return the learner with these coefficients."""
 
 
 class FunctionSession:
-    """The paths so far, and how they go on: each point is remembered with its draws and its row of the factor."""
+    """Function release: Gaussian paths so far; each point has its draws and its row of the Cholesky factor."""
 
-    largest_batch = BLOCK
+    max_batch = BLOCK
     exhausted = False
 
-    def __init__(self, mechanism: FunctionRelease, learner: SessionLearner, randomness: Randomness) -> None:
+    def __init__(self, mechanism: FunctionRelease, learner: FrozenLearner, randomness: Randomness) -> None:
         self._mechanism = mechanism
         self._learner = learner
-        # not of a seeded source: what is drawn from it is replayed in its order
-        self._randomness = DrawnAhead(randomness) if randomness.secure else randomness
-        self._own: set[bytes] = set()  # points answered here last
+        self._randomness = randomness
         self._points = points_for(learner.keeps_objects)
-        self._functions = mechanism.facts.functions
+        self._functions = mechanism.kernel_task.functions
         self._paths = GaussianPaths(self._functions)
 
     def recall(self, record: Record) -> None:
-        """Take up an answer that is durable."""
-        if record.point not in self._own and isinstance(self._randomness, DrawnAhead):
-            self._randomness.forget()  # another process answered: it may be a copy of this one
+        """Take a durable answer into memory."""
         self._points.add(record.point)
         if record.memory:
             draws = np.frombuffer(record.memory, dtype="<i8", count=self._functions)
@@ -97,18 +109,16 @@ class FunctionSession:
             self._paths.remember(row, draws.tolist())
 
     def answer(self, points: Any) -> list[Record]:
-        """Answers at new points, different from each other and from all before; `recall` them once they are durable."""
+        """Return answers at new, distinct points; `recall` them once they are durable."""
         if len(self._points) + len(points) > CAPACITY:
             raise SessionError(
-                f"this session's guarantee covers {CAPACITY} different points, which are used up: points asked before "
-                "are still answered; open another session for new ones"
+                f"this session's guarantee covers {CAPACITY} different points, which are used up. Earlier points are "
+                "still answered. Open another session for new ones"
             )
         together = self._points.together(points)
         values = self._learner.values(together)
         steps = self._steps(together)
-        records = [self._record(*answered) for answered in zip(points, values, steps, strict=True)]
-        self._own = {record.point for record in records}
-        return records
+        return [self._record(*answer) for answer in zip(points, values, steps, strict=True)]
 
     def _record(self, point: Any, values: Array, step: PathStep) -> Record:
         scores = map(self._mechanism.answer, values.tolist(), step.noises)
@@ -127,14 +137,14 @@ _UPDATE = struct.Struct("<dq")  # the correction, and the noisy threshold from h
 
 
 class PinpSession:
-    """The public guess w = sum of corrections times k(z, .), the budget of updates, and the secret noisy threshold."""
+    """PINP: the public guess, a sum of corrections times k(z, .); the remaining updates; the secret noisy threshold."""
 
-    largest_batch = 1  # an update changes the next point's guess
+    max_batch = 1  # an update changes the next point's guess
 
     def __init__(
         self,
         mechanism: TightPINP | PaperPINP,
-        learner: SessionLearner,
+        learner: FrozenLearner,
         randomness: Randomness,
         threshold: int,
     ) -> None:
@@ -144,37 +154,37 @@ class PinpSession:
         self._threshold = threshold
         self._points = points_for(learner.keeps_objects)
         self._corrections: list[float] = []
-        self._asked = 0
+        self._query_count = 0
 
     @property
     def exhausted(self) -> bool:
-        """True once no more private tests can be paid for."""
+        """Return whether the budget of private tests is used up."""
         if len(self._corrections) >= self._mechanism.updates:
             return True
-        return self._mechanism.queries is not None and self._asked >= self._mechanism.queries
+        return self._mechanism.queries is not None and self._query_count >= self._mechanism.queries
 
     def recall(self, record: Record) -> None:
-        """Take up an answer that is durable."""
-        self._asked += 1
+        """Take a durable answer into memory."""
+        self._query_count += 1
         if record.memory:
             correction, self._threshold = _UPDATE.unpack(record.memory)
             self._points.add(record.point)
             self._corrections.append(correction)
 
     def answer(self, points: Any) -> list[Record]:
-        """The answer at one new point; `recall` it once it is durable."""
+        """Return the answer at one new point; `recall` it once it is durable."""
         (point,) = points
         return [self._decide(self._points.together(points), self._points.key(point))]
 
     def _decide(self, point: Any, key: bytes) -> Record:
-        """``point`` is one, as the kernel takes several."""
+        """Return the answer; ``point`` is a batch of one."""
         guess = self._guess(point)
         if self.exhausted:
-            return _public(key, guess, "exhausted")
+            return _public_record(key, guess, "exhausted")
         value = float(self._learner.values(point)[0, 0])
         verdict = self._mechanism.ask(value, guess, self._threshold, self._randomness)
         if verdict.score is None:
-            return _public(key, guess, "guess")
+            return _public_record(key, guess, "guess")
         fresh = self._mechanism.draw_threshold(self._randomness)
         return Record(key, np.array([verdict.score]), "noisy", _UPDATE.pack(verdict.correction, fresh))
 
@@ -184,5 +194,5 @@ class PinpSession:
         return float(self._learner.similarity(point, self._points.all)[0] @ np.array(self._corrections))
 
 
-def _public(key: bytes, guess: float, source: Source) -> Record:
+def _public_record(key: bytes, guess: float, source: Source) -> Record:
     return Record(key, np.array([guess]), source, b"")

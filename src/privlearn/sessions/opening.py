@@ -1,4 +1,4 @@
-"""How a session begins, and how it is known again: its mechanism, its header, its cost."""
+"""Opening and reopening of a session: its mechanism, its charge, and the header by which it is recognized."""
 
 from __future__ import annotations
 
@@ -8,79 +8,86 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from privlearn.data.schema.purchases import with_purchases
+from privlearn.budget.charge import Budget, Charge
+from privlearn.budget.composition import Cost
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
-from privlearn.ledger.charge import Budget, Charge
-from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.session.pinp import PINP
 from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.randomness import Randomness
-from privlearn.release.certified import read_receipts
 from privlearn.sessions.durable import State, StateStore
-from privlearn.sessions.machines import SessionLearner
+from privlearn.sessions.machines import FrozenLearner, SessionLearner
 
 
-def check_learner(learner: object) -> None:
-    if not hasattr(learner, "training_digest"):
+def freeze(learner: SessionLearner) -> FrozenLearner:
+    """Return what the session is calibrated, charged and answered from; later changes of the learner do not matter."""
+    if not hasattr(learner, "freeze"):
         raise InvalidParameter(
             "learner must be a KernelLearner with its records: KernelLearner(...).read(table)"
         )
+    return learner.freeze()
 
 
 Sizes = Mapping[str, Any]
-"""What a session was sized for, where that was asked: ``queries`` and ``failure`` of PINP."""
+"""Requested sizes of PINP: ``queries`` and ``failure``."""
 
 
-def calibrated(
-    learner: SessionLearner, guarantee: Guarantee, mechanism: str, mode: str, sizes: Sizes | None = None
+def calibrate(
+    learner: FrozenLearner, guarantee: Guarantee, mechanism: str, mode: str, sizes: Sizes | None = None
 ) -> SessionMechanism:
+    """Return the session's mechanism for a guarantee."""
     kind = session_mechanism(mechanism, mode)
     check_guarantee(guarantee)
     if sizes and not issubclass(kind, PINP):
         raise InvalidParameter(
             "queries and failure size PINP's threshold: leave them out, or take mechanism='pinp'"
         )
-    plan: SessionMechanism = kind.calibrate(learner.facts(guarantee.neighbours), guarantee, **(sizes or {}))
-    return plan
+    calibrated: SessionMechanism = kind.calibrate(
+        learner.kernel_task(guarantee.neighbours), guarantee, **(sizes or {})
+    )
+    return calibrated
 
 
-def public_header(learner: SessionLearner, plan: SessionMechanism, randomness: Randomness) -> dict[str, Any]:
+def make_header(
+    learner: FrozenLearner, mechanism: SessionMechanism, randomness: Randomness
+) -> dict[str, Any]:
+    """Return the header of a session's state: public parameters, and a private digest of the training rows."""
     return {
-        "mechanism": plan.name,
-        "mode": plan.mode,
-        "guarantee": plan.guarantee.to_dict(),
+        "mechanism": mechanism.name,
+        "mode": mechanism.mode,
+        "guarantee": mechanism.guarantee.to_dict(),
         "randomness": {"source": randomness.description, "secure": randomness.secure},
-        "fingerprint": _fingerprint(learner, plan),
+        "fingerprint": _fingerprint(learner, mechanism),
         "training": learner.training_digest(),
     }
 
 
-def _fingerprint(learner: SessionLearner, plan: SessionMechanism) -> str:
-    """A digest of the public facts: kernel, encoding, labels, records, regularization, loss, guarantee, noise."""
-    task = plan.facts.task
-    facts = [
-        learner.describe(), plan.name, plan.mode, plan.guarantee.to_dict(), plan.constants(),
+def _fingerprint(learner: FrozenLearner, mechanism: SessionMechanism) -> str:
+    """Return a digest of kernel, encoding, labels, number of records, regularization, loss, guarantee and noise."""
+    task = mechanism.kernel_task.task
+    public_parameters = [
+        learner.describe(), mechanism.name, mechanism.mode, mechanism.guarantee.to_dict(), mechanism.constants(),
         task.loss.to_dict(), task.total, task.regularization,
     ]  # fmt: skip
-    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(public_parameters, sort_keys=True).encode()).hexdigest()
 
 
 def charge_of(
-    learner: SessionLearner,
-    plan: SessionMechanism,
+    learner: FrozenLearner,
+    mechanism: SessionMechanism,
     randomness: Randomness,
     *,
     ledger: Budget | None,
     accept_weak_privacy: bool,
 ) -> Charge:
-    """What all answers of the session cost together."""
+    """Return the charge for all answers of the session together."""
     return Charge(
         ledger=ledger,
-        cost=Cost(plan.guarantee, plan.renyi),
-        promise=with_purchases(plan.guarantee, read_receipts(learner.describe())),
-        records=plan.facts.task.total,
-        purpose=f"InteractivePredictor, {plan.name}",
+        cost=Cost(mechanism.guarantee, mechanism.renyi),
+        schema=learner.records_schema,
+        part=learner.records_part,
+        records=mechanism.kernel_task.task.total,
+        purpose=f"InteractivePredictor, {mechanism.name}",
         secure=randomness.secure,
         accept_weak_privacy=accept_weak_privacy,
     )
@@ -88,33 +95,33 @@ def charge_of(
 
 def new_state(
     store: StateStore,
-    learner: SessionLearner,
-    plan: SessionMechanism,
+    learner: FrozenLearner,
+    mechanism: SessionMechanism,
     randomness: Randomness,
     sizes: Sizes | None = None,
-) -> State:
-    """Touch the data, once that is paid for: solve, and write down what the session starts from."""
-    header = public_header(learner, plan, randomness)
-    header["id"] = secrets.token_hex(16)  # no two sessions' states are taken for one another
-    header["threshold"] = plan.draw_threshold(randomness)
+) -> tuple[State, FrozenLearner]:
+    """Touch the data: solve, store the initial state, return it with the solved learner; call it after the charge."""
+    header = make_header(learner, mechanism, randomness)
+    header["id"] = secrets.token_hex(16)  # so that states of different sessions are never confused
+    header["threshold"] = mechanism.draw_threshold(randomness)
     if sizes:
         header["sizes"] = dict(sizes)
-    learner.solve()
-    return store.create(header, learner.function_bytes())
+    solved = learner.solve()
+    return store.create(header, solved.function_bytes()), solved
 
 
-def recorded_plan(state: State, learner: SessionLearner) -> SessionMechanism:
+def restore_mechanism(state: State, learner: FrozenLearner) -> SessionMechanism:
+    """Return the mechanism of a stored session; refuse a learner other than the session's."""
     header = state.header
     guarantee = Guarantee(**header["guarantee"])
-    plan = calibrated(learner, guarantee, header["mechanism"], header["mode"], header.get("sizes"))
-    if _fingerprint(learner, plan) != header["fingerprint"]:
+    mechanism = calibrate(learner, guarantee, header["mechanism"], header["mode"], header.get("sizes"))
+    if _fingerprint(learner, mechanism) != header["fingerprint"]:
         raise SessionError(
             "this learner is not the session's: it must have the same encoding, kernel, labels, number of records, "
             "regularization and loss, and the same version of privlearn"
         )
     if learner.training_digest() != header["training"]:
         raise SessionError(
-            "this learner was fitted on other records: the session's noise protects the records it was opened with. "
-            "Fit it on those, or open a new session"
+            "this learner was fitted on other records than the session's. Fit it on those, or open a new session"
         )
-    return plan
+    return mechanism

@@ -1,4 +1,4 @@
-"""The points that a session has answered: how each is known again, and all of them as the kernel takes them."""
+"""The points that a session has answered: a key for each, and all of them as a batch for the kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from privlearn.sessions.durable import numbers_from_bytes, numbers_to_bytes
 
 
 class PointList(Protocol):
-    """Points that are only ever added, each by its key: bytes that no other point has."""
+    """A growing list of points, each with a unique key of bytes."""
 
     key: ClassVar[Callable[[Any], bytes]]
 
@@ -22,14 +22,14 @@ class PointList(Protocol):
 
     @property
     def all(self) -> Any:
-        """In the order they were added."""
+        """Return all points, in the order they were added."""
 
     def and_then(self, points: Any) -> Any:
-        """All, and behind them these, which are not added yet; until the next call of another method."""
+        """Return all points followed by these, without adding them; valid until the next call of a method."""
 
     @staticmethod
     def together(points: Sequence[Any]) -> Any:
-        """Single points as the kernel takes several."""
+        """Return single points as a batch for the kernel."""
 
 
 class NumberPoints:
@@ -88,4 +88,5 @@ class ObjectPoints:
 
 
 def points_for(keeps_objects: bool) -> NumberPoints | ObjectPoints:
+    """Return an empty list for objects or for rows of numbers."""
     return ObjectPoints() if keeps_objects else NumberPoints()

@@ -1,4 +1,4 @@
-"""TDDL by a session (JT13 section 6.1): ask public points, and fit the answers by a model that answers any others."""
+"""TDDL by a session (JT13 section 6.1): query public points, and fit a model to the answers that predicts others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from privlearn.sessions.interactive import InteractivePredictor
 from privlearn.sessions.machines import SessionLearner
 
 NEGLIGIBLE = 1e-10
-"""Directions in which the public points reach no further than this part of the longest are left out of the fit."""
+"""Directions whose squared length is below this part of the longest one's are left out of the fit."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnsweredModel:
-    """f(z) = sum_t coefficients_t k(points_t, z): made of public points and of answers that were released.
+    """f(z) = sum_t coefficients_t k(points_t, z): computed from public points and released answers.
 
     Attributes
     ----------
@@ -31,12 +31,13 @@ class AnsweredModel:
     coefficients: Array
 
     def scores(self, learner: SessionLearner, z: Any) -> Array:
-        """Scores at other points, one row per point; the learner's encoding and kernel are used, which are public."""
-        return np.asarray(learner.similarity(learner.encode(z), self.points) @ self.coefficients)
+        """Return scores of shape (points, functions) at other points, by the learner's public encoding and kernel."""
+        frozen = learner.freeze()
+        return np.asarray(frozen.similarity(frozen.encode(z), self.points) @ self.coefficients)
 
 
 def learn_from_answers(session: InteractivePredictor, learner: SessionLearner, points: Any) -> AnsweredModel:
-    """Ask the session about each public point, then fit: least squares in the ball that holds the learnt function.
+    """Query the session at each public point, then fit least squares in the ball that contains the learnt function.
 
     The model is post-processing of the session's answers, and costs what the session costs. JT13's Algorithm 2 adds
     Laplace noise to T answers, which grows like sqrt(T); a session with ``mechanism="pinp"`` and ``queries=T`` answers
@@ -46,15 +47,16 @@ def learn_from_answers(session: InteractivePredictor, learner: SessionLearner, p
     ----------
     session : InteractivePredictor
     learner : KernelLearner
-        The session's own; only its public half is used: encoding and kernel.
+        The session's; only its public encoding and kernel are used.
     points : array or table
-        Public points like those that will be asked about, as the session takes them.
+        Public points like those of later predictions, as the session takes them.
     """
-    encoded = learner.encode(points)
+    frozen = learner.freeze()
+    encoded = frozen.encode(points)
     answers = np.asarray(session.decide(points).scores, dtype=np.float64).reshape(len(encoded), -1)
-    squares, axes = np.linalg.eigh(learner.similarity(encoded, encoded))
-    kept = squares > NEGLIGIBLE * squares[-1]
-    lengths, axes = np.sqrt(squares[kept]), axes[:, kept]
-    radius = session.certificate.mechanism.facts.norm_bound
+    squares, axes = np.linalg.eigh(frozen.similarity(encoded, encoded))
+    used = squares > NEGLIGIBLE * squares[-1]
+    lengths, axes = np.sqrt(squares[used]), axes[:, used]
+    radius = session.certificate.mechanism.kernel_task.norm_bound
     fitted = least_squares_in_ball(axes * lengths, answers.T, radius)
     return AnsweredModel(encoded, np.asarray(axes @ (fitted / lengths).T))

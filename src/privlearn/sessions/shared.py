@@ -1,8 +1,8 @@
-"""A state in the store that also holds the ledger, for a session that several processes answer.
+"""`SharedStore`: a session's state in the ledger's store, so that several processes can answer.
 
-They take turns. In its turn a process first takes up what the others have answered, then draws the noise of new points
-given all of that, and its answers are durable when the turn ends: as if one process had answered everything. The
-tables hold the noise and the private function, so the store may not leave; their rows are only ever added.
+A process takes the lock, reads the answers of the others, draws the noise of new points given all of them, and commits
+its answers when it releases the lock: as if one process had answered everything. The tables hold the noise and the
+private function, so the store must stay private; rows are only ever added.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
+from privlearn.budget.storage import creating, excluding, locate, protect, reading
 from privlearn.errors import SessionError
 from privlearn.sessions.durable import Record, numbers_from_bytes, numbers_to_bytes
-from privlearn.storage import creating, excluding, locate, protect, reading
 
 FORMAT = 1
 
@@ -49,7 +49,7 @@ _answers = sa.Table(
     sa.UniqueConstraint("session", "point_digest"),
 )
 
-_AT_TURN = sa.select(
+_SELECT_LOCKED = sa.select(
     _states.c.header,
     sa.select(sa.func.max(_answers.c.number))
     .where(_answers.c.session == sa.bindparam("name"))
@@ -66,7 +66,7 @@ _SAME_ROW = {
 
 @dataclass(frozen=True)
 class SharedStore:
-    """Where a shared session is: what `InteractivePredictor` takes as ``state``.
+    """Location of a shared session: what `InteractivePredictor` takes as ``state``.
 
     Parameters
     ----------
@@ -85,21 +85,26 @@ class SharedStore:
         object.__setattr__(self, "store", locate(self.store))
 
     def exists(self) -> bool:
+        """Return whether the session exists."""
         with reading(self.store) as connection:
             return _read(connection, self.session, _states.c.session) is not None
 
     def check_free(self) -> None:
+        """Raise SessionError if a session of this name exists."""
         with creating(self.store) as connection:
             _make_tables(connection)
             self.refuse_existing(connection)
 
     def create(self, header: dict[str, Any], function: bytes) -> SharedState:
+        """Create the session and return its open state."""
         return SharedState.create(self, header, function)
 
     def open(self) -> SharedState:
+        """Return the open state of the session."""
         return SharedState.open(self)
 
     def refuse_existing(self, connection: sa.Connection) -> None:
+        """Raise SessionError if a session of this name exists, on an open connection."""
         if _read(connection, self.session, _states.c.session) is not None:
             raise SessionError(
                 f"session {self.session} exists: continue it with InteractivePredictor.reopen, or give another name"
@@ -107,18 +112,18 @@ class SharedStore:
 
 
 class SharedState:
-    """An open state; other processes may have it open too. Made by `create` and `open`.
+    """An open state; other processes may have it open too. Created by `create` and `open`.
 
     Attributes
     ----------
     header : dict
-        Public facts the session was opened with, and the private digest of the training rows.
+        The session's public parameters, and the private digest of the training rows.
     function : bytes
         The private function.
     """
 
-    def __init__(self, place: SharedStore, header: str, function: bytes) -> None:
-        self.place = place
+    def __init__(self, location: SharedStore, header: str, function: bytes) -> None:
+        self.location = location
         self.header: dict[str, Any] = json.loads(header)
         self.function = function
         self._written = header
@@ -126,117 +131,109 @@ class SharedState:
         self._process = os.getpid()
 
     @classmethod
-    def create(cls, place: SharedStore, header: dict[str, Any], function: bytes) -> Self:
-        """A new session; one of this name is refused."""
+    def create(cls, location: SharedStore, header: dict[str, Any], function: bytes) -> Self:
+        """Create a session; refuse an existing name."""
         written = json.dumps(header, sort_keys=True)
-        with creating(place.store) as connection:
+        with creating(location.store) as connection:
             _make_tables(connection)
-            place.refuse_existing(connection)
-            write_state(connection, place.session, written, function)
-        return cls(place, written, function)
+            location.refuse_existing(connection)
+            row = {"session": location.session, "format": FORMAT, "header": written, "function": function}
+            connection.execute(sa.insert(_states).values(row))
+        return cls(location, written, function)
 
     @classmethod
-    def open(cls, place: SharedStore) -> Self:
-        with reading(place.store) as connection:
-            row = _read(connection, place.session, *_states.c)
+    def open(cls, location: SharedStore) -> Self:
+        """Open an existing session."""
+        with reading(location.store) as connection:
+            row = _read(connection, location.session, *_states.c)
         if row is None:
             raise SessionError(
-                f"there is no session {place.session} at {place.store}. Without its state a session cannot go on, and "
-                "its cost is spent: restore the store, or open a new session at a new cost"
+                f"no session {location.session} exists at {location.store}. Its cost stays spent. Restore the store, "
+                "or open a new session at a new cost"
             )
         if row.format != FORMAT:
             raise SessionError(
-                f"session {place.session} was written by another privlearn (format {row.format}): install that version"
+                f"session {location.session} has format {row.format}, of another privlearn. Install that version"
             )
-        return cls(place, row.header, bytes(row.function))
+        return cls(location, row.header, bytes(row.function))
 
     def records(self) -> Sequence[Record]:
-        """All answers, in the order they were given."""
-        with reading(self.place.store) as connection:
-            return _read_records(connection, self.place.session, 0)
+        """Return all answers, in order."""
+        with reading(self.location.store) as connection:
+            return _read_records(connection, self.location.session, 0)
 
     @contextmanager
-    def turn(self) -> Iterator[SharedTurn]:
-        """Exclude every other process from this session; what was appended is durable once the block is left."""
-        session = self.place.session
-        with excluding(self.place.store, f"session {session}") as connection:
-            found = _run(connection, _AT_TURN, [{"name": session}]).one_or_none()
-            if found is None or found.header != self._written:
+    def lock(self) -> Iterator[LockedSharedState]:
+        """Exclude all other processes from this session; appended answers are durable when the block ends."""
+        session = self.location.session
+        with excluding(self.location.store, f"session {session}") as connection:
+            row = _run(connection, _SELECT_LOCKED, [{"name": session}]).one_or_none()
+            if row is None or row.header != self._written:
                 raise SessionError(
-                    "the store has another session in this one's place: put the right one back, or open a new one at a "
-                    "new cost"
+                    "the store holds another session under this name. Put the right one back, or open a new session at "
+                    "a new cost"
                 )
-            yield SharedTurn(connection, session, 0 if found.last is None else found.last + 1)
+            yield LockedSharedState(connection, session, 0 if row.last is None else row.last + 1)
 
     def check_open(self) -> None:
+        """Raise SessionError if this state is closed, or was opened by another process."""
         if self._closed:
             raise SessionError("this session is closed: continue it with InteractivePredictor.reopen")
-        if os.getpid() != self._process:  # a forked child may have the parent's random bits to come
+        if os.getpid() != self._process:  # a forked child could draw the parent's next random bits
             raise SessionError("this session belongs to the process that opened it: reopen it in this one")
 
     def close(self) -> None:
+        """Close this state; the session stays in the store."""
         self._closed = True
 
 
-class SharedTurn:
-    """One process's turn, after so many answers."""
+class LockedSharedState:
+    """A session's state under the lock, with ``count`` answers so far."""
 
-    def __init__(self, connection: sa.Connection, session: str, given: int) -> None:
+    def __init__(self, connection: sa.Connection, session: str, count: int) -> None:
         self._connection = connection
         self._session = session
-        self._given = given
+        self._count = count
 
-    def missed(self, known: int) -> Sequence[Record]:
-        """Answers that others gave after those known here."""
-        if self._given < known:
+    def records_after(self, known: int) -> Sequence[Record]:
+        """Return the answers after the first ``known``."""
+        if self._count < known:
             raise SessionError(
-                "the store has forgotten answers of this session: put the newer one back, or open a new session at a "
-                "new cost"
+                "answers of this session are missing in the store. Put the newer store back, or open a new session at "
+                "a new cost"
             )
-        return _read_records(self._connection, self._session, known) if self._given > known else []
+        return _read_records(self._connection, self._session, known) if self._count > known else []
 
     def append(self, records: Sequence[Record]) -> None:
-        """Make answers durable, all or none, when the turn ends."""
-        write_answers(self._connection, self._session, self._given, records)
-
-
-def write_state(connection: sa.Connection, session: str, header: str, function: bytes) -> None:
-    _make_tables(connection)
-    row = {"session": session, "format": FORMAT, "header": header, "function": function}
-    connection.execute(sa.insert(_states).values(row))
-
-
-def write_answers(connection: sa.Connection, session: str, given: int, records: Sequence[Record]) -> None:
-    """Behind those that were given before."""
-    rows = [
-        {
-            "session": session,
-            "number": number,
-            "point_digest": sha256(record.point).digest(),
-            "point": record.point,
-            "scores": numbers_to_bytes(record.scores),
-            "source": record.source,
-            "memory": record.memory,
-        }
-        for number, record in enumerate(records, start=given)
-    ]
-    if rows:
-        _run(connection, _WRITE_ANSWERS, rows)
+        """Append answers; they are durable, all or none, when the lock is released."""
+        rows = [
+            {
+                "session": self._session,
+                "number": number,
+                "point_digest": sha256(record.point).digest(),
+                "point": record.point,
+                "scores": numbers_to_bytes(record.scores),
+                "source": record.source,
+                "memory": record.memory,
+            }
+            for number, record in enumerate(records, start=self._count)
+        ]
+        if rows:
+            _run(self._connection, _WRITE_ANSWERS, rows)
 
 
 def _run(
     connection: sa.Connection, statement: sa.Executable, rows: Sequence[dict[str, Any]]
 ) -> sa.CursorResult[Any]:
-    """By the driver itself: a session that answers point by point runs the same two statements a thousand times, and
-    what SQLAlchemy does around one takes as long as the statement."""
-    compiled = _compiled(statement, connection.dialect)
+    """Run a statement by the driver itself: for single points, SQLAlchemy's overhead takes as long as the statement."""
+    compiled = _compile(statement, connection.dialect)
     order = compiled.positiontup
     values = list(rows) if order is None else [tuple(row[name] for name in order) for row in rows]
     return connection.exec_driver_sql(compiled.string, values[0] if len(values) == 1 else values)
 
 
 @lru_cache
-def _compiled(statement: Any, dialect: sa.Dialect) -> Any:
+def _compile(statement: Any, dialect: sa.Dialect) -> Any:
     return statement.compile(dialect=dialect)
 
 
@@ -247,7 +244,7 @@ def _make_tables(connection: sa.Connection) -> None:
 
 
 def _read(connection: sa.Connection, session: str, *columns: sa.Column[Any]) -> Any:
-    """The session's row, or None."""
+    """Return the session's row, or None."""
     if not sa.inspect(connection).has_table(_states.name):
         return None
     return connection.execute(sa.select(*columns).where(_states.c.session == session)).one_or_none()

@@ -23,7 +23,7 @@ from privlearn import (
     Schema,
 )
 from privlearn.data.schema.file_format import FileFormat
-from privlearn.estimators.cluster.held import HeldRows
+from privlearn.estimators.cluster.remote_rows import RemoteRows
 from privlearn.estimators.cluster.sources import _parts_of
 from tests.support import dask_recording
 from tests.support.dask_cluster import Authority, RunningCluster, kill, running_cluster
@@ -105,17 +105,17 @@ def cells_in(message: bytes) -> int:
 def test_the_same_release_and_no_row_on_the_wire(
     connected: Cluster, folder: Path, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = HeldRows.load
+    load = RemoteRows.load
 
-    def marking(held: HeldRows) -> None:
-        load(held)
+    def marking(remote: RemoteRows) -> None:
+        load(remote)
         (recording / "loaded").touch()
 
-    monkeypatch.setattr(HeldRows, "load", marking)
+    monkeypatch.setattr(RemoteRows, "load", marking)
     model = PrivateRegressor(**PROMISE).fit(connected.open_records(folder))
     after = sent(recording, "after")
     assert len(list(recording.glob("after-*"))) == 4  # scheduler, two workers, caller
-    assert b"RowsAt.sums" in after
+    assert b"PartitionRows.sums" in after
     assert cells_in(after) == 0
     assert cells_in(sent(recording, "before")) == 0  # workers read the files themselves
     check_same(model)
@@ -163,7 +163,7 @@ def test_rows_that_change_meanwhile_are_refused(
                 parquet.write_table(table(part + 100), folder / f"{part}.parquet")
             kill(victim)
 
-    with pytest.raises(ClusterError, match="are not what they were: rows must not change"):
+    with pytest.raises(ClusterError, match="have changed: rows must not change"):
         PrivateRegressor(**PROMISE, progress=progress).fit(connected.open_records(folder))
     cluster.workers.remove(victim)
 
@@ -214,9 +214,7 @@ def test_a_dead_scheduler_ends_the_fit_and_the_error_says_what_was_paid(tmp_path
             kill(doomed.scheduler)
 
         model = PrivateRegressor(**promise, ledger=ledger, progress=progress)
-        with pytest.raises(
-            ClusterError, match=r"does not answer any more.*epsilon = 1.*stands in the ledger"
-        ):
+        with pytest.raises(ClusterError, match=r"no longer answers.*epsilon = 1.*stands in the ledger"):
             model.fit(connection.open_records(folder))
     assert ledger.statement().reserved.epsilon == 1.0
 
@@ -224,7 +222,7 @@ def test_a_dead_scheduler_ends_the_fit_and_the_error_says_what_was_paid(tmp_path
 def test_a_large_file_is_divided_and_every_row_is_in_one_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privlearn.estimators.cluster.sources.FEWEST_ROWS", 70)
+    monkeypatch.setattr("privlearn.estimators.cluster.sources.MIN_ROWS", 70)
     parquet.write_table(table(0), tmp_path / "0.parquet", row_group_size=100)
     parts = _parts_of(str(tmp_path), SCHEMA)
     blocks = [block for part in parts for block in part.rows(SCHEMA).blocks()]

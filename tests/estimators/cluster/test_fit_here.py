@@ -27,7 +27,7 @@ from privlearn.estimators.cluster import workers
 from privlearn.estimators.cluster.partition import Partition
 from privlearn.estimators.cluster.rows import ClusterRows, FeaturesOnCluster
 from privlearn.estimators.cluster.sources import FrameParts
-from privlearn.estimators.cluster.workers import WorkerFacts
+from privlearn.estimators.cluster.workers import WorkerProperties
 from tests.support.waiting import until
 
 PEOPLE = simulated_census(3000, 5)
@@ -178,7 +178,7 @@ def test_doubts_about_persons_are_refused(client: Client) -> None:
 def test_another_version_is_refused_before_a_row_is_read(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "_facts", lambda answer, worker: WorkerFacts("0.0", False))
+    monkeypatch.setattr(workers, "_properties", lambda answer, worker: WorkerProperties("0.0", False))
     rows = ClusterRows(client, frame(PEOPLE))
     monkeypatch.setattr(rows, "_parts", None)
     with pytest.raises(ClusterError, match=r"has privlearn 0.0, the caller .*: install the same everywhere"):
@@ -191,11 +191,11 @@ def test_a_worker_in_the_clear_that_came_later_is_refused_before_rows_are_read_a
     rows = ClusterRows(client, frame(PEOPLE)).training_rows(SCHEMA, True, lambda schema, persons: None)
     features = rows.features
     assert isinstance(features, FeaturesOnCluster)
-    features.held.let_go()
+    features.remote.release_rows()
     monkeypatch.setattr(workers, "alive", lambda client: {"tcp://10.0.0.1:1"})
     monkeypatch.setattr(FrameParts, "start", None)
     with pytest.raises(ClusterError, match="in the clear"):
-        features.held.total(features.setting(rows.goal, rows.total), Partition.mass)
+        features.remote.total(features.setting(rows.targets, rows.total), Partition.mass)
 
 
 def test_workers_that_may_write_rows_to_disk_are_refused() -> None:

@@ -9,24 +9,24 @@ import pyarrow as pa
 import pytest
 
 from privlearn.data import Schema
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.errors import ClusterError, DataError
 from privlearn.estimators.cluster import partition
 from privlearn.estimators.cluster.partition import (
     Gone,
     Partition,
-    Question,
+    Query,
     Receipt,
     Refusal,
     Setting,
-    added,
-    asked,
+    add_answers,
+    answer_query,
+    count_persons,
     load,
-    persons_of,
-    weighed,
+    set_weights,
 )
-from privlearn.estimators.cluster.workers import WorkerFacts
-from privlearn.estimators.inputs import class_goal, target_of
+from privlearn.estimators.cluster.workers import WorkerProperties
+from privlearn.estimators.reading import class_targets, target_of
 
 MARK = 1234.56789
 SCHEMA = Schema.from_dict(
@@ -44,7 +44,7 @@ SECRET = b"of this fit"
 @pytest.fixture(autouse=True)
 def _on_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "_address", lambda: "tls://here:1")
-    monkeypatch.setattr(WorkerFacts, "here", classmethod(lambda cls: cls("1", False)))
+    monkeypatch.setattr(WorkerProperties, "here", classmethod(lambda cls: cls("1", False)))
 
 
 def loaded(table: pa.Table = VISITS, secret: bytes = SECRET) -> Partition:
@@ -62,26 +62,26 @@ def test_pickled_it_is_its_receipt() -> None:
 
 
 def test_its_receipt_cannot_be_asked() -> None:
-    question, held = Question(Partition.here, ()), loaded()
-    assert asked(held, question, held.receipt.token) == ()
-    assert isinstance(asked(held.receipt, question, held.receipt.token), Gone)
+    query, partition = Query(Partition.here, ()), loaded()
+    assert answer_query(partition, query, partition.receipt.token) == ()
+    assert isinstance(answer_query(partition.receipt, query, partition.receipt.token), Gone)
 
 
 def test_one_that_was_read_again_unasked_is_gone() -> None:
     """As Dask does when a worker starts again at its old address."""
     known, again = loaded().receipt, loaded()
     assert again.receipt.digest == known.digest
-    assert isinstance(asked(again, Question(Partition.here, ()), known.token), Gone)
-    assert isinstance(weighed(again, np.ones(2), known.token), Gone)
+    assert isinstance(answer_query(again, Query(Partition.here, ()), known.token), Gone)
+    assert isinstance(set_weights(again, np.ones(2), known.token), Gone)
 
 
 def test_rows_of_persons_without_weights_are_not_equipped() -> None:
-    setting = Setting(SchemaEncoder(SCHEMA), class_goal(target_of(SCHEMA), np.empty(0, dtype=np.int8)), 2)
-    held = loaded()
-    assert isinstance(held.equip(setting), Gone)
-    assert weighed(held, np.array([0.5, 1.0]), held.receipt.token) == ()
-    assert held.equip(setting) == ()
-    assert held.mass() == (2.0,)
+    setting = Setting(SchemaEncoder(SCHEMA), class_targets(target_of(SCHEMA), np.empty(0, dtype=np.int8)), 2)
+    partition = loaded()
+    assert isinstance(partition.prepare(setting), Gone)
+    assert set_weights(partition, np.array([0.5, 1.0]), partition.receipt.token) == ()
+    assert partition.prepare(setting) == ()
+    assert partition.mass() == (2.0,)
 
 
 def test_the_digest_follows_every_cell_and_the_secret() -> None:
@@ -100,24 +100,26 @@ def test_the_digest_follows_every_cell_and_the_secret() -> None:
 def test_what_does_not_fit_is_a_value_and_not_raised_on_the_worker() -> None:
     refused = load(VISITS.set_column(1, "ill", pa.array(["no", "maybe", "no"])), SCHEMA, SECRET, "1")
     assert isinstance(refused, Refusal)
-    assert isinstance(refused.raised(), DataError)
+    assert isinstance(refused.to_error(), DataError)
     assert "maybe" not in refused.message
 
 
 def test_an_unexpected_error_loses_its_text() -> None:
-    def fail(held: Partition) -> tuple[str, ...]:
+    def fail(partition: Partition) -> tuple[str, ...]:
         raise RuntimeError(f"the cell {MARK}")
 
-    held = loaded()
-    refused = asked(held, Question(fail, ()), held.receipt.token)
+    partition = loaded()
+    refused = answer_query(partition, Query(fail, ()), partition.receipt.token)
     assert isinstance(refused, Refusal)
     assert refused.kind is ClusterError
     assert str(MARK) not in refused.message
 
 
-@pytest.mark.parametrize("facts", [WorkerFacts("2", False), WorkerFacts("1", True)])
-def test_a_worker_that_must_not_reads_nothing(facts: WorkerFacts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WorkerFacts, "here", classmethod(lambda cls: facts))
+@pytest.mark.parametrize("facts", [WorkerProperties("2", False), WorkerProperties("1", True)])
+def test_a_worker_that_must_not_reads_nothing(
+    facts: WorkerProperties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WorkerProperties, "here", classmethod(lambda cls: facts))
     monkeypatch.setattr(partition, "read_columns", None)
     refused = load(VISITS, SCHEMA, SECRET, "1")
     assert isinstance(refused, Refusal)
@@ -136,15 +138,15 @@ def test_a_worker_in_the_clear_reads_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_reprs_say_nothing() -> None:
-    held = loaded()
-    shown = repr(held) + repr(held.receipt) + repr(Question(Partition.here, [MARK]))
+    partition = loaded()
+    shown = repr(partition) + repr(partition.receipt) + repr(Query(Partition.here, [MARK]))
     assert str(MARK) not in shown
     assert "rows=3" not in shown
 
 
 def test_persons_are_counted_across_partitions() -> None:
     other = VISITS.slice(0, 1)
-    found = persons_of(loaded().persons(), loaded(other).persons())
+    found = count_persons(loaded().persons(), loaded(other).persons())
     assert found.count == 2
     np.testing.assert_array_equal(found.shares[0], [1 / 3, 1.0])
     np.testing.assert_array_equal(found.shares[1], [1 / 3])
@@ -157,5 +159,5 @@ def test_a_person_s_key_follows_from_the_secret() -> None:
 
 
 def test_sums_keep_what_is_no_answer() -> None:
-    assert added((np.ones(2), 1.0), (np.ones(2), 2.0))[0].tolist() == [2.0, 2.0]
-    assert isinstance(added((1.0,), Gone()), Gone)
+    assert add_answers((np.ones(2), 1.0), (np.ones(2), 2.0))[0].tolist() == [2.0, 2.0]
+    assert isinstance(add_answers((1.0,), Gone()), Gone)

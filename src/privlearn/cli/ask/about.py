@@ -1,8 +1,8 @@
-"""`privlearn ask`: what there is, what is left, what it would cost. All of it is free."""
+"""`privlearn ask`: requests that cost nothing, from the list of data sets to approvals."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,31 +12,28 @@ from privlearn.cli.ask.caller import (
     Epsilon,
     Learner,
     OutCsv,
-    asking,
-    check_out,
     client_of,
+    options_of,
+    show,
+    show_list,
     write_csv,
 )
-from privlearn.cli.options import Force
+from privlearn.cli.options import Force, check_writable
 
 
 def datasets(context: typer.Context) -> None:
-    """List the data sets that your key may ask about.
+    """List the data sets that your key gives access to.
 
     \b
     Example:
       privlearn ask datasets
     """
-    asked = asking(context)
-    asked.show_list(
-        client_of(context).datasets(),
-        ("name", "records", "learners", "budget"),
-        "There is no data set for this key.",
-    )
+    columns = ("name", "records", "learners", "budget")
+    show_list(context, client_of(context).datasets(), columns, "This key gives access to no data set.")
 
 
 def dataset(context: typer.Context, name: DataSetName) -> None:
-    """Show a data set's public side, as YAML: its schema, number of records, learners.
+    """Show the public description of a data set, as YAML: schema, number of records, learners.
 
     \b
     Example:
@@ -44,9 +41,8 @@ def dataset(context: typer.Context, name: DataSetName) -> None:
     """
     import yaml
 
-    asked = asking(context)
     record = client_of(context).dataset(name)
-    asked.show(record, [yaml.safe_dump(record, sort_keys=False, allow_unicode=True).rstrip()])
+    show(context, record, [yaml.safe_dump(record, sort_keys=False, allow_unicode=True).rstrip()])
 
 
 def budget(context: typer.Context, name: DataSetName) -> None:
@@ -56,67 +52,66 @@ def budget(context: typer.Context, name: DataSetName) -> None:
     Example:
       privlearn ask budget census
     """
-    asked = asking(context)
     record = client_of(context).budget(name)
-    asked.show(record, _balance(name, record))
+    show(context, record, _balance(name, record))
 
 
 def estimate(
     context: typer.Context, name: DataSetName, epsilon: Epsilon, delta: Delta = 0.0, learner: Learner = None
 ) -> None:
-    """Tell what a training would cost and how noisy it would be. Free.
+    """Estimate what a training would cost and how noisy its result would be. Free.
 
     \b
     Example:
       privlearn ask estimate census --epsilon 0.5 --delta 1e-6
     """
-    asked = asking(context)
     record = client_of(context).estimate(name, epsilon=epsilon, delta=delta, learner=learner)
-    shown = {key: value for key, value in record.items() if not isinstance(value, list)}  # not the curve
-    asked.show(record, [f"{key.replace('_', ' ')}: {_in_words(value)}" for key, value in shown.items()])
+    fields = {key: value for key, value in record.items() if not isinstance(value, list)}  # without the curve
+    show(context, record, [f"{key.replace('_', ' ')}: {_as_text(value)}" for key, value in fields.items()])
 
 
 def synthetic(
     context: typer.Context,
     name: DataSetName,
-    rows: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
-    seed: Annotated[int | None, typer.Option(help="For the same rows again.", show_default=False)] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Number of rows.")] = 100,
+    seed: Annotated[
+        int | None, typer.Option(help="The same seed gives the same rows.", show_default=False)
+    ] = None,
     out: OutCsv = None,
     force: Force = False,
 ) -> None:
-    """Draw rows from the schema alone, as CSV: about nobody, free, for trying things.
+    """Draw made-up rows from the schema alone, as CSV: about no real person, free, to try things out.
 
     \b
     Example:
       privlearn ask synthetic census --rows 500 --out made-up.csv
     """
-    check_out(out, force)
+    check_writable(out, force)
     write_csv(client_of(context).synthetic(name, rows, seed), out, "made-up rows")
 
 
 def kinds(context: typer.Context) -> None:
-    """List the kinds of job that the server does, and what each is asked with.
+    """List the kinds of job that the server runs, and the fields of each.
 
     \b
     Example:
       privlearn ask kinds
     """
-    asked = asking(context)
     records = client_of(context).kinds()
-    shown = [record | {"fields": ", ".join(record["fields"]["properties"])} for record in records]
-    asked.show_list(records if asked.as_json else shown, ("name", "about", "fields"), "There are no kinds.")
+    if not options_of(context).as_json:
+        records = [record | {"fields": ", ".join(record["fields"]["properties"])} for record in records]
+    show_list(context, records, ("name", "about", "fields"), "The server runs no kind of job.")
 
 
 def jobs(context: typer.Context) -> None:
-    """List your trainings, running and past.
+    """List your jobs, running and past.
 
     \b
     Example:
       privlearn ask jobs
     """
-    asked = asking(context)
     columns = ("id", "dataset", "kind", "guarantee", "state", "trial", "created")
-    asked.show_list(client_of(context).jobs(), columns, "There are no trainings.")
+    show_list(context, client_of(context).jobs(), columns, "You have no jobs.")
 
 
 def cancel(
@@ -125,36 +120,82 @@ def cancel(
         str, typer.Argument(metavar="JOB", help="Its id, as `jobs` shows it.", show_default=False)
     ],
 ) -> None:
-    """End a job that waits or runs. What it had reserved stays spent.
+    """End a job that waits or runs. Its reserved cost stays spent.
 
     \b
     Example:
       privlearn ask cancel 5f0c21b7a9d3e864
     """
-    ended = client_of(context).cancel(job)
-    typer.echo(f"Job {job} has ended: {ended['failure']}.")
+    typer.echo(f"Job {job} has ended: {client_of(context).cancel(job)['failure']}.")
 
 
 def events(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Number of lines, newest first.")] = 100,
 ) -> None:
-    """Show the audit log. For the holder's or an auditor's key.
+    """Show the audit log. Needs the holder's or an auditor's key.
 
     \b
     Example:
       privlearn ask events --limit 20
     """
-    asked = asking(context)
-    asked.show_list(
-        client_of(context).events(limit), ("time", "actor", "action", "dataset", "details"), "Nothing yet."
-    )
+    columns = ("time", "actor", "action", "dataset", "details")
+    show_list(context, client_of(context).events(limit), columns, "The log is empty.")
+
+
+Request = Annotated[
+    str, typer.Argument(metavar="JOB", help="Its id, as `approvals` shows it.", show_default=False)
+]
+
+
+def approvals(context: typer.Context) -> None:
+    """List the requests that wait for approval. Needs the key of an approver, an auditor or the holder.
+
+    \b
+    Example:
+      privlearn ask approvals
+    """
+    columns = ("id", "analyst", "dataset", "kind", "guarantee", "purpose", "legal_basis", "created")
+    show_list(context, client_of(context).approvals(), columns, "No request waits for approval.")
+
+
+def approve(
+    context: typer.Context,
+    job: Request,
+    reason: Annotated[str, typer.Option(help="For the analyst and the log.")] = "",
+) -> None:
+    """Approve another person's request: it joins the queue, and is charged when it starts. Needs an approver's key.
+
+    \b
+    Example:
+      privlearn ask approve 5f0c21b7a9d3e864 --reason "as agreed by the board"
+    """
+    _decide(context, job, "approve", reason)
+
+
+def decline(
+    context: typer.Context,
+    job: Request,
+    reason: Annotated[str, typer.Option(help="For the analyst and the log.", show_default=False)],
+) -> None:
+    """Decline another person's request: it ends without a charge. Needs an approver's key.
+
+    \b
+    Example:
+      privlearn ask decline 5f0c21b7a9d3e864 --reason "half of this epsilon is enough for a pilot"
+    """
+    _decide(context, job, "decline", reason)
+
+
+def _decide(context: typer.Context, job: str, decision: Literal["approve", "decline"], reason: str) -> None:
+    record = client_of(context).decide(job, decision, reason)
+    done = {"approve": "approved", "decline": "declined"}[decision]
+    show(context, record, [f"Job {job} of {record['analyst']} is {done}."])
 
 
 def _balance(name: str, record: dict[str, Any]) -> list[str]:
-    whole = [f"{name}: {_amounts(record)}"]
     share = record.get("share")
-    return whole + ([f"your share: {_amounts(share)}"] if share else [])
+    return [f"{name}: {_amounts(record)}", *([f"your share: {_amounts(share)}"] if share else [])]
 
 
 def _amounts(record: dict[str, Any]) -> str:
@@ -164,10 +205,23 @@ def _amounts(record: dict[str, Any]) -> str:
     )
 
 
-def _in_words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_in_words(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {_as_text(part)}" for name, part in value.items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-VERBS = (datasets, dataset, budget, estimate, synthetic, kinds, jobs, cancel, events)
+COMMANDS = (
+    datasets,
+    dataset,
+    budget,
+    estimate,
+    synthetic,
+    kinds,
+    jobs,
+    cancel,
+    events,
+    approvals,
+    approve,
+    decline,
+)

@@ -1,4 +1,4 @@
-"""`privlearn ask`: models and sessions, to be trained and used."""
+"""`privlearn ask`: train models, open sessions, and use them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from privlearn.cli.ask.caller import (
     LegalBasis,
     OutCsv,
     Purpose,
-    asking,
-    check_out,
     client_of,
+    show,
+    show_list,
     write_csv,
 )
 from privlearn.cli.options import Force, check_writable
@@ -37,16 +37,16 @@ SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's
 Points = Annotated[
     Path | None,
     typer.Option(
-        help="Public points that you bring: .csv or .parquet. They are in the release. "
-        "The word schema: made up from it.",
+        help="Your public points: .csv or .parquet. They are stored in the release. "
+        "The word schema: drawn from it.",
         show_default=False,
     ),
 ]
-Trial = Annotated[bool, typer.Option("--trial", help="On made-up rows, for nothing: to try the call.")]
+Trial = Annotated[bool, typer.Option("--trial", help="Free, on made-up rows: to try the call.")]
 IdempotencyKey = Annotated[
     str | None,
     typer.Option(
-        help="Any text of yours: the same request with the same text is paid once. Give it to be able to come back.",
+        help="Any text: the same request with the same text is charged once, so a stopped command can be repeated.",
         show_default="a new one",
     ),
 ]
@@ -74,18 +74,16 @@ def release(
       privlearn ask release census --epsilon 0.5 --points public.csv --out income.privlearn
     """
     check_writable(out, force)
-    brought = _read_points(points)
+    public_points = _read_points(points)
     client = client_of(context)
-    with LateProgress("asking") as progress:
-        asked = client.ask(
-            "release", name, epsilon=epsilon, delta=delta, learner=learner, public_points=brought, trial=trial,
+    with LateProgress("requesting") as progress:
+        request = client.ask(
+            "release", name, epsilon=epsilon, delta=delta, learner=learner, public_points=public_points, trial=trial,
             idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
         )  # fmt: skip
-        made = client.download(_waited_for(asked, progress).id)
-    made.save(out, overwrite=True)
-    typer.echo(
-        f"Wrote {out}: {made.certificate.guarantee}." + (" A trial: on made-up rows." if trial else "")
-    )
+        fetched = client.download(_wait_for(request, progress).id)
+    fetched.save(out, overwrite=True)
+    typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.{_trial_note(trial)}")
     typer.echo(f"Next: privlearn predict {out} FILE")
 
 
@@ -104,24 +102,22 @@ def session(
     legal_basis: LegalBasis = None,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
-    """Train, wait, and open a session that answers under one promise. Costs epsilon and delta, once.
+    """Train, wait, and open a session whose answers share one guarantee. Costs epsilon and delta, once.
 
     \b
     Example:
       privlearn ask session census --epsilon 0.5 --delta 1e-6
     """
-    client, brought = client_of(context), _read_points(points)
-    with LateProgress("asking") as progress:
-        asked = client.ask(
+    client, public_points = client_of(context), _read_points(points)
+    with LateProgress("requesting") as progress:
+        request = client.ask(
             "session", name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism,
-            public_points=brought, trial=trial, idempotency_key=idempotency_key, purpose=purpose,
+            public_points=public_points, trial=trial, idempotency_key=idempotency_key, purpose=purpose,
             legal_basis=legal_basis,
         )  # fmt: skip
-        opened = client.session(_waited_for(asked, progress).id)
-    about = f"Session {opened.id} is open: {opened.guarantee}." + (
-        " A trial: on made-up rows." if trial else ""
-    )
-    asking(context).show(opened.record, [about, f"Next: privlearn ask predict {opened.id} FILE"])
+        opened = client.session(_wait_for(request, progress).id)
+    state = f"Session {opened.id} is open: {opened.guarantee}.{_trial_note(trial)}"
+    show(context, opened.record, [state, f"Next: privlearn ask predict {opened.id} FILE"])
 
 
 def job(
@@ -134,7 +130,7 @@ def job(
     delta: Delta = 0.0,
     field: Annotated[
         list[str] | None,
-        typer.Option(help="What the kind is asked with: NAME=VALUE, as JSON or as text.", show_default=False),
+        typer.Option(help="A field of the kind: NAME=VALUE, as JSON or as text.", show_default=False),
     ] = None,
     out: ResultFile = None,
     points: Points = None,
@@ -144,21 +140,21 @@ def job(
     idempotency_key: IdempotencyKey = None,
     force: Force = False,
 ) -> None:
-    """Have a job of any kind done, wait, and fetch its result. Costs epsilon and delta.
+    """Run a job of any kind, wait, and fetch its result. Costs epsilon and delta.
 
     \b
     Example:
       privlearn ask job release census --epsilon 0.5 --field learner=logistic --out income.privlearn
     """
-    check_out(out, force)
-    brought, fields = _read_points(points), dict(map(_read_field, field or ()))
-    with LateProgress("asking") as progress:
-        asked = client_of(context).ask(
-            kind, name, epsilon=epsilon, delta=delta, trial=trial, public_points=brought,
+    check_writable(out, force)
+    public_points, fields = _read_points(points), dict(map(_read_field, field or ()))
+    with LateProgress("requesting") as progress:
+        request = client_of(context).ask(
+            kind, name, epsilon=epsilon, delta=delta, trial=trial, public_points=public_points,
             idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, **fields,
         )  # fmt: skip
-        made = _waited_for(asked, progress).result()
-    _show_result(context, made, out)
+        finished = _wait_for(request, progress).result()
+    _show_result(context, finished, out)
 
 
 def result(
@@ -167,13 +163,13 @@ def result(
     out: ResultFile = None,
     force: Force = False,
 ) -> None:
-    """Fetch what a job of any kind has made.
+    """Fetch the result of a job of any kind.
 
     \b
     Example:
       privlearn ask result 5f0c21b7a9d3e864 --out income.privlearn
     """
-    check_out(out, force)
+    check_writable(out, force)
     _show_result(context, client_of(context).result(result), out)
 
 
@@ -184,10 +180,12 @@ def predict(
         Path, typer.Argument(metavar="FILE", help="The rows: .csv, .csv.gz or .parquet.", show_default=False)
     ],
     out: OutCsv = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Add scores and where answers come from.")] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Add the scores and the source of each answer.")
+    ] = False,
     force: Force = False,
 ) -> None:
-    """Ask a session about each row of a table; the answers come as CSV. Costs nothing more.
+    """Predict each row of a table with a session, as CSV. Costs nothing more.
 
     \b
     Example:
@@ -195,10 +193,10 @@ def predict(
     """
     from privlearn.data.sources.files import read_table
 
-    check_out(out, force)
+    check_writable(out, force)
     opened = client_of(context).session(session)
     rows = read_table(table)
-    with LateProgress(f"asking about {rows.num_rows} rows"):
+    with LateProgress(f"predicting {rows.num_rows} rows"):
         answers = opened.decide(rows)
     write_csv(answers if scores else answers.select(["prediction"]), out, "predictions")
 
@@ -210,9 +208,8 @@ def sessions(context: typer.Context) -> None:
     Example:
       privlearn ask sessions
     """
-    asked = asking(context)
     columns = ("id", "dataset", "mechanism", "guarantee", "state", "trial", "created")
-    asked.show_list(client_of(context).sessions(), columns, "There are no sessions.")
+    show_list(context, client_of(context).sessions(), columns, "You have no sessions.")
 
 
 def certificate(
@@ -221,7 +218,7 @@ def certificate(
     out: Annotated[Path, typer.Option(help="The .json file to write.", show_default=False)],
     force: Force = False,
 ) -> None:
-    """Fetch a session's certificate, from which anybody can recompute its promise.
+    """Fetch a session's certificate, from which anyone can recompute its guarantee.
 
     \b
     Example:
@@ -238,7 +235,7 @@ def certificate(
 
 
 def close(context: typer.Context, session: SessionId) -> None:
-    """End a session, for good. Its cost stays spent.
+    """Close a session for good. Its cost stays spent.
 
     \b
     Example:
@@ -255,9 +252,8 @@ def releases(context: typer.Context) -> None:
     Example:
       privlearn ask releases
     """
-    asked = asking(context)
     columns = ("id", "dataset", "learner", "guarantee", "trial", "created")
-    asked.show_list(client_of(context).releases(), columns, "There are no releases.")
+    show_list(context, client_of(context).releases(), columns, "You have no releases.")
 
 
 def download(
@@ -287,7 +283,9 @@ def evaluate(
     delta: Delta = 0.0,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Errors for each group of this column too.", show_default=False),
+        typer.Option(
+            metavar="COLUMN", help="Also report the errors of each group of this column.", show_default=False
+        ),
     ] = None,
     trial: Trial = False,
     purpose: Purpose = None,
@@ -295,54 +293,57 @@ def evaluate(
     idempotency_key: IdempotencyKey = None,
     force: Force = False,
 ) -> None:
-    """Have a release measured on a data set, wait, and fetch the evaluation, verified. Costs epsilon and delta.
+    """Evaluate a release on a data set, wait, and fetch the evaluation, verified. Costs epsilon and delta.
 
     \b
     Example:
       privlearn ask evaluate census 5f0c21b7a9d3e864 --epsilon 0.5 --by sex --out income.evaluation
     """
-    from privlearn.evaluation import Evaluation
+    from privlearn.statistics.evaluation import Evaluation
 
     check_writable(out, force)
-    with LateProgress("asking") as progress:
-        asked = client_of(context).ask(
+    with LateProgress("requesting") as progress:
+        request = client_of(context).ask(
             "evaluate", name, epsilon=epsilon, delta=delta, release=release, by=by or [], trial=trial,
             idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
         )  # fmt: skip
-        found = Evaluation.from_bytes(_waited_for(asked, progress).result().content)
-    found.save(out, overwrite=True)
-    lines = [str(found), f"Wrote {out}." + (" A trial: on made-up rows." if trial else "")]
-    asking(context).show(found.to_dict(), lines)
+        evaluation = Evaluation.from_bytes(_wait_for(request, progress).result().content)
+    evaluation.save(out, overwrite=True)
+    show(context, evaluation.to_dict(), [str(evaluation), f"Wrote {out}.{_trial_note(trial)}"])
 
 
-def _waited_for(job: RemoteJob, progress: LateProgress) -> RemoteJob:
-    """The job once it is done; its id is told first, by which it can be found and ended from elsewhere."""
+def _trial_note(trial: bool) -> str:
+    return " This was a trial on made-up rows." if trial else ""
+
+
+def _wait_for(job: RemoteJob, progress: LateProgress) -> RemoteJob:
+    """Print the job's id, by which it can be found and ended from elsewhere, and return the finished job."""
     if not job.is_over:
-        say(f"Job {job.id} is at the server, and goes on there if this command is stopped.")
+        say(f"Job {job.id} runs on the server, and continues there if this command is stopped.")
     return job.wait(progress.describe)
 
 
-def _show_result(context: typer.Context, made: RemoteResult, out: Path | None) -> None:
+def _show_result(context: typer.Context, result: RemoteResult, out: Path | None) -> None:
     from privlearn.release.files import write_atomically
 
-    record, promise = made.record, Guarantee(**made.record["guarantee"])
-    lines = [
-        f"{record['kind']} {record['id']}: {promise}."
-        + (" A trial: on made-up rows." if record["trial"] else "")
-    ]
+    record = result.record
+    guarantee = Guarantee(**record["guarantee"])
+    lines = [f"{record['kind']} {record['id']}: {guarantee}.{_trial_note(record['trial'])}"]
     if out is not None:
-        write_atomically(out, made.content)
-        lines.append(f"Wrote {out}: {len(made.content)} bytes, {record['media_type']}.")
-    asking(context).show(record, lines)
+        write_atomically(out, result.content)
+        lines.append(f"Wrote {out}: {len(result.content)} bytes, {record['media_type']}.")
+    show(context, record, lines)
 
 
 def _read_field(text: str) -> tuple[str, Any]:
-    """NAME=VALUE; a value that is no JSON is a text."""
+    """Return the name and the value of NAME=VALUE; a value that is not JSON is text."""
     import json
 
     name, equals, value = text.partition("=")
     if not (name.isidentifier() and equals):
-        raise InvalidParameter("write a field as NAME=VALUE, such as --field learner=logistic")
+        raise InvalidParameter(
+            f"--field {text} is not NAME=VALUE. Write for example --field learner=logistic."
+        )
     try:
         return name, json.loads(value)
     except ValueError:
@@ -357,4 +358,16 @@ def _read_points(path: Path | None) -> pa.Table | str | None:
     return read_table(path)
 
 
-VERBS = (release, session, evaluate, job, result, predict, sessions, certificate, close, releases, download)
+COMMANDS = (
+    release,
+    session,
+    evaluate,
+    job,
+    result,
+    predict,
+    sessions,
+    certificate,
+    close,
+    releases,
+    download,
+)

@@ -1,1 +1,4 @@
-"""The command that trains."""
+"""`privlearn train`: `train.py` has the command, `search.py` its options for tuning, `cluster.py` those for Dask.
+
+Start with `train.train`.
+"""

@@ -1,4 +1,4 @@
-"""privlearn train: from a table and a schema to a release file."""
+"""`privlearn train`: train a model on a private table and write a release file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,20 @@ from privlearn.cli.options import (
     Note,
     PartName,
     SchemaFile,
+    Seed,
+    SigningKey,
     TableFile,
-    check_room,
+    check_budget,
     check_writable,
     number_or_word,
     open_ledger,
+    open_part,
+    parse_number,
     part_of,
-    plain_number,
-    say_what_is_left,
+    print_balance,
+    print_guarantee,
 )
-from privlearn.cli.schema import show_purchase
+from privlearn.cli.schema import show_private_bounds
 from privlearn.cli.terminal import LateProgress, warn
 from privlearn.cli.train.cluster import (
     ClusterAddress,
@@ -44,23 +48,23 @@ from privlearn.cli.train.cluster import (
 )
 from privlearn.cli.train.search import (
     PublicValidation,
-    Searched,
+    SearchGrid,
     SearchMethod,
     as_search,
     check_search,
+    print_selection,
     read_grid,
-    say_what_was_chosen,
 )
 from privlearn.errors import InvalidParameter, PrivlearnError
 
 if TYPE_CHECKING:
+    from privlearn.budget.ledger import Ledger
+    from privlearn.budget.split import StageBudgets
     from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.schema.schema import Schema
     from privlearn.guarantee import Guarantee
-    from privlearn.ledger.ledger import Ledger
     from privlearn.release.artifact import Release
     from privlearn.release.certificate import Certificate
-    from privlearn.splitting import BudgetPlan
 
 
 DEFAULT_SPLIT = "bounds=0.1,fit=0.9"
@@ -70,60 +74,66 @@ Split = Annotated[
     typer.Option(
         "--split",
         metavar="SHARES",
-        help="How epsilon and delta are divided where the schema marks parts to buy.",
+        help="Shares of epsilon and delta, if the schema marks bounds or lists with the word buy.",
         show_default=DEFAULT_SPLIT,
     ),
 ]
 
 
-def budget_plan(draft: SchemaDraft, split: str | None, total: Guarantee, *, searched: bool) -> BudgetPlan:
-    """How the total is divided; all of it goes to the model if there is nothing to buy."""
-    from privlearn.splitting import BudgetSplit
+def split_budget(
+    draft: SchemaDraft, split: str | None, total: Guarantee, *, has_search: bool
+) -> StageBudgets:
+    """Return how the total is divided; the model gets all of it if the schema is complete."""
+    from privlearn.budget.split import BudgetSplit
 
     if draft.is_complete:
         if split is not None:
             raise InvalidParameter(
-                "--split pays for what the schema marks to buy: nothing is marked in this one"
+                "--split divides the budget between the schema and the model, but this schema is complete. Omit it."
             )
         return BudgetSplit().of(total)
-    plan = BudgetSplit.parse(split or DEFAULT_SPLIT).of(total)
-    if plan.split.bounds == 0:
-        raise InvalidParameter(f"the schema marks parts to buy: give them a share, --split {DEFAULT_SPLIT}")
-    if plan.split.selection and not searched:
-        raise InvalidParameter(f"a share for selection goes with --search: write --split {DEFAULT_SPLIT}")
-    return plan
+    shares = BudgetSplit.parse(split or DEFAULT_SPLIT).of(total)
+    if shares.split.bounds == 0:
+        raise InvalidParameter(
+            f"the schema marks bounds or lists. Give them a share: --split {DEFAULT_SPLIT}"
+        )
+    if shares.split.selection and not has_search:
+        raise InvalidParameter(f"a share for selection needs --search. Write --split {DEFAULT_SPLIT}")
+    return shares
 
 
-def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan, expected: int | None) -> Schema:
-    """The complete schema, once it is sure that the model can be trained and paid for, too.
+def complete_schema(
+    learner: Any, rows: Any, draft: SchemaDraft, shares: StageBudgets, expected: int | None
+) -> Schema:
+    """Return the complete schema, after checking that the model can be trained and charged, too.
 
-    ``learner`` has the draft's stand-in for a schema, and expects so many records where their number is private.
+    ``learner`` has the draft's stand-in for a schema; ``expected`` is the public number of records, if needed.
     """
-    from privlearn.data.encode.encoder import SchemaEncoder
-    from privlearn.discovery import discover
+    from privlearn.data.encoding.encoder import SchemaEncoder
     from privlearn.guarantee import check_strength
+    from privlearn.statistics.discovery import discover
 
-    check_room(learner.ledger, plan.total)
-    if learner.random_state is None:  # what is bought counts in the model's certificate, too
+    check_budget(learner.ledger, shares.total)
+    if learner.random_state is None:  # the model's certificate will state the total of both
         counted = SchemaEncoder(learner.schema).person_weights(rows)[1]
-        records = plan.total.relation.total(counted, expected)
-        check_strength(plan.total, records, learner.accept_weak_privacy)
-    learner.rehearse(rows)  # whatever would stop the training must stop it before anything is bought
-    typer.echo(f"The budget is divided like this:\n{plan}")
-    price = plan.guarantee("bounds")
-    bought = discover(
+        records = shares.total.relation.total(counted, expected)
+        check_strength(shares.total, records, learner.accept_weak_privacy)
+    learner.rehearse(rows)  # an error that would stop the training must occur before the first charge
+    typer.echo(f"Shares of the budget:\n{shares}")
+    guarantee = shares.guarantee("bounds")
+    schema = discover(
         rows,
         draft,
-        epsilon=price.epsilon,
-        delta=price.delta,
-        neighbours=price.neighbours,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        neighbours=guarantee.neighbours,
         expected_records=expected,
         ledger=learner.ledger,
         accept_weak_privacy=learner.accept_weak_privacy,
         random_state=learner.random_state,
     )
-    show_purchase(draft, bought)
-    return bought
+    show_private_bounds(draft, schema)
+    return schema
 
 
 def train(
@@ -133,25 +143,25 @@ def train(
         float, typer.Option(**NUMBER, help="Privacy loss; inf: no privacy.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
-    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6): Gaussian noise.")] = 0.0,
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
     ] = None,
     model: ModelName = None,
     loss: LossName = None,
     probability: Annotated[
-        bool, typer.Option("--probability", help="For svm: buy probabilities of two classes as well.")
+        bool, typer.Option("--probability", help="For svm: also estimate probabilities of two classes.")
     ] = False,
     kernel: KernelName = "linear",
     gamma: Gamma = "auto",
-    degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
-    coef0: Annotated[float, typer.Option(**NUMBER, help="Of the polynomial kernel.")] = 1.0,
+    degree: Annotated[int, typer.Option(help="Degree of the polynomial kernel.")] = 3,
+    coef0: Annotated[float, typer.Option(**NUMBER, help="Constant of the polynomial kernel.")] = 1.0,
     public_points: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Unlabelled public rows like those to be predicted: landmarks for any kernel. "
-            "The word schema: made up from it.",
+            help="Unlabelled public rows like those to predict: landmarks for any kernel. "
+            "The word schema: drawn from it.",
             show_default=False,
         ),
     ] = None,
@@ -170,12 +180,12 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="CLASS=WEIGHT",
-            help="Public: what errors on a class weigh; may be given several times.",
+            help="Public weight of errors on a class; may be repeated.",
             show_default="the schema's",
         ),
     ] = None,
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
-    search: Searched = None,
+    search: SearchGrid = None,
     search_method: SearchMethod = "auto",
     public_validation: PublicValidation = None,
     split: Split = None,
@@ -184,40 +194,35 @@ def train(
     part: PartName = None,
     note: Note = None,
     accept_weak_privacy: AcceptWeakPrivacy = False,
-    sign: Annotated[
-        Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
-    ] = None,
+    sign: SigningKey = None,
     cache: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER",
-            help="Where the cells of a large table go while it is learnt from, in a nameless file.",
-            show_default="the one for temporary files",
+            metavar="DIRECTORY",
+            help="Directory for the cells of a large table during training, in an unnamed file.",
+            show_default="the directory for temporary files",
         ),
     ] = None,
     cluster: ClusterAddress = None,
     cluster_ca: ClusterCa = None,
     cluster_cert: ClusterCertificate = None,
     cluster_key: ClusterKey = None,
-    seed: Annotated[
-        int | None, typer.Option(help="For tests only: the release says 'not private'.", show_default=False)
-    ] = None,
+    seed: Seed = None,
     force: Force = False,
 ) -> None:
-    """Train a classifier or a regression and write a release file that may leave.
+    """Train a classifier or a regression and write a release file that may be shared.
 
     Everything is checked before the ledger is charged, and the file is written
     only after the charge is durable. Where the schema has the word buy instead of
-    a bound or a list, that is bought first, with a share of epsilon.
+    a bound or a list, that is estimated first, with a share of epsilon.
 
     \b
     Example:
       privlearn train census.csv --schema census.schema.yaml \\
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
-    from privlearn.data.encode.packed_cells import spill_to
+    from privlearn.data.encoding.spill import spill_to
     from privlearn.data.schema.draft import SchemaDraft
-    from privlearn.data.sources.files import open_records
     from privlearn.data.sources.passes import watch_passes
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
@@ -229,16 +234,15 @@ def train(
     _check_target(description, target)
     grid = read_grid(search, public_validation)
     key = None if sign is None else read_private_key(sign)
-    budget = open_ledger(
-        ledger, dataset, description.name, out=out, note=note, part=part_of(table, part, description)
-    )
+    split_part = part_of(table, part, description)
+    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
     total = Guarantee(epsilon, delta, neighbours)
     total.relation.check_expected(expected_records)
-    plan = budget_plan(draft, split, total, searched=search is not None)
-    learning = plan.guarantee("selection", "fit")
+    shares = split_budget(draft, split, total, has_search=search is not None)
+    guarantee = shares.guarantee("selection", "fit")
     settings: dict[str, Any] = {
-        "epsilon": learning.epsilon,
-        "delta": learning.delta,
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
         "neighbours": neighbours,
         "expected_records": expected_records,
         "loss": loss,
@@ -247,7 +251,7 @@ def train(
         "calibration": calibration,
         "regularization": number_or_word(regularization),
         "fit_intercept": intercept,
-        **_weights(class_weight, description),
+        **_class_weights(class_weight, description),
         "accept_weak_privacy": accept_weak_privacy,
         "random_state": seed,
     }
@@ -257,23 +261,23 @@ def train(
     check_cluster(cluster, pem, only_trained=draft.is_complete and not grid)
     with (
         LateProgress(f"reading {table}") as progress,
-        watch_passes(progress.tell("training")),
+        watch_passes(progress.follow("training")),
         spill_to(cache),
-        ExitStack() as connected,
+        ExitStack() as connections,
     ):
-        settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
-        chosen = model_for(description) if model is None else model
-        estimator = make_estimator(chosen, settings | kernel_settings, probability=probability)
+        settings |= {"schema": description, "ledger": budget, "progress": _step_reporter(progress)}
+        name = model_for(description) if model is None else model
+        estimator = make_estimator(name, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
         rows: Any = (
-            open_records(table, description)
+            open_part(table, description, split_part)
             if cluster is None
-            else connected.enter_context(rows_on(cluster, pem, table))
+            else connections.enter_context(rows_on(cluster, pem, table, split_part))
         )
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
-            progress.describe("buying")
-            description = buy(learner, rows, draft, plan, expected_records)
+            progress.describe("estimating bounds")
+            description = complete_schema(learner, rows, draft, shares, expected_records)
             estimator.set_params(schema=description)
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
@@ -288,33 +292,33 @@ def train(
 def _check_target(schema: Schema, target: str | None) -> None:
     if schema.target is None:
         raise InvalidParameter(
-            "the schema has no target: add `target:` with its name and its classes or bounds"
+            "the schema has no target. Add `target:` with its name and its classes or bounds."
         )
     if target is not None and target != schema.target.name:
         raise InvalidParameter(
-            f"--target {target} is not the schema's target, {schema.target.name}: "
-            "leave --target out, or change the schema"
+            f"--target {target} is not the schema's target, {schema.target.name}. "
+            "Omit --target, or change the schema."
         )
 
 
-def _weights(given: list[str] | None, schema: Schema) -> dict[str, Any]:
-    """The weights of classes as an estimator takes them, if there are any."""
-    if not given:
+def _class_weights(options: list[str] | None, schema: Schema) -> dict[str, Any]:
+    """Return the estimator's setting for the weights of classes; empty without --class-weight."""
+    if not options:
         return {}
     if schema.target is None or not schema.target.classes:
-        raise InvalidParameter("--class-weight is for classes, and the target is a number: leave it out")
-    from privlearn.data.schema.labels import by_class
+        raise InvalidParameter("--class-weight is for classes, but the target is a number. Omit it.")
+    from privlearn.data.schema.target import by_class
 
-    pairs = [text.rpartition("=") for text in given]
+    pairs = [text.rpartition("=") for text in options]
     try:
-        weights = {label: plain_number(weight) for label, _, weight in pairs}
+        weights = {label: parse_number(weight) for label, _, weight in pairs}
         return {"class_weight": by_class(weights, schema.target.classes)}
     except ValueError as error:
         raise InvalidParameter(f"--class-weight: {error}") from None
 
 
 def _public_rows(path: str | None, schema: Schema) -> Any:
-    """The public points; they need no target and no person."""
+    """Return the public points, which need no target and no person."""
     if path is None or path == "schema":
         return None if path is None else "schema"
     from privlearn.data.sources.files import read_table
@@ -322,43 +326,35 @@ def _public_rows(path: str | None, schema: Schema) -> Any:
     return read_table(path, schema.model_copy(update={"target": None, "person": None}))
 
 
-def _shown(progress: LateProgress) -> Any:
-    def show(problem: int, problems: int, iteration: int) -> None:
+def _step_reporter(progress: LateProgress) -> Any:
+    def report(problem: int, problems: int, iteration: int) -> None:
         of_several = f"class {problem + 1} of {problems}, " if problems > 1 else ""
         progress.describe(f"training: {of_several}step {iteration}")
 
-    return show
+    return report
 
 
 def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
-    counted = "" if certificate.guarantee.relation.count_is_public else "an expected "
+    expected = "" if certificate.guarantee.relation.count_is_public else "an expected "
     task = certificate.mechanism.task
     whom = "persons" if task.averaged else "records"
-    typer.echo(f"Wrote {out}: trained on {counted}{task.total} {whom} of {schema.name!r}.")
-    typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
-    if certificate.meaning:
-        typer.echo(f"Meaning: {certificate.meaning.in_words()}")
-    say_what_was_chosen(certificate)
-    if certificate.adds_up:
-        typer.echo(f"Together with what was bought of the schema: {certificate.together}.")
-    if certificate.guarantee.is_private and not certificate.secure:
-        warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
-    elif not certificate.is_private:
-        warn("NOT PRIVATE: epsilon is infinite. Do not let this file out.")
-    elif certificate.weakness:
-        warn(f"This promise is {certificate.weakness}.")
-    say_what_is_left(ledger, promised=certificate.is_private)
+    typer.echo(f"Wrote {out}: trained on {expected}{task.total} {whom} of {schema.name!r}.")
+    print_guarantee(certificate)
+    print_selection(certificate)
+    if certificate.bought:
+        typer.echo(f"Together with the private bounds of the schema: {certificate.together}.")
+    print_balance(ledger, is_private=certificate.is_private)
 
 
 def _warn_of_noise(estimator: Any, certificate: Certificate) -> None:
-    """Public: what `privlearn plan` says of so many records, if it is nothing good; no row is read."""
-    from privlearn.planning.forecast import MEANING
-    from privlearn.planning.planner import plan
+    """Public: print the forecast of `privlearn plan` if it is not good; no row is read."""
+    from privlearn.estimators.forecast.fit_forecast import plan
+    from privlearn.estimators.forecast.forecast import MEANING
 
     if not certificate.guarantee.is_private:
         return
     estimator.set_params(ledger=None, progress=None)
-    with suppress(PrivlearnError):  # there are mechanisms that no plan is made for
+    with suppress(PrivlearnError):  # some mechanisms have no forecast
         verdict = plan(estimator, certificate.mechanism.task.total).verdict
         if verdict != "clear":
-            warn(f"`privlearn plan` says of this, from public numbers alone: {MEANING[verdict]}")
+            warn(f"Forecast of `privlearn plan`, from public numbers alone: {MEANING[verdict]}")

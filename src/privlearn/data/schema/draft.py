@@ -1,4 +1,4 @@
-"""A schema with gaps, to be filled by what is bought."""
+"""Schema drafts: schemas with bounds and lists that are still to be estimated privately."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from privlearn.data.schema.documents import read_document
+from privlearn.data.schema.private_bounds import PrivateBounds
 from privlearn.data.schema.public import BUY, BUY_LISTS, Value
-from privlearn.data.schema.purchases import Purchase
 from privlearn.data.schema.schema import Schema, content_digest
 from privlearn.errors import SchemaError
 
@@ -31,20 +31,19 @@ class Bound(NamedTuple):
 
 
 class SchemaDraft:
-    """A schema in which ``lower``, ``upper``, ``values`` or ``classes`` may be the word ``buy``.
+    """A schema in which ``lower``, ``upper``, ``values`` or ``classes`` may be the mark ``buy``.
 
-    A bought list holds text; ``buy whole numbers`` makes it one of integers.
-
-    `privlearn.discover` completes it, at a price. Nothing else takes a draft: whatever reads rows wants a `Schema`.
+    `privlearn.discover` estimates what is marked, and charges the budget; all other functions need a `Schema`. An
+    estimated list has text; with ``buy whole numbers`` it has integers.
 
     Attributes
     ----------
     bounds : tuple of Bound
-        The bounds to buy, in the order of the schema.
+        The bounds to estimate, in the order of the schema.
     lists : dict of str to type
-        The columns (or the target) whose values or classes to buy, and whether they are ``str`` or ``int``.
+        The columns (or the target) whose values or classes to estimate, and their type: ``str`` or ``int``.
     stand_in : Schema
-        The same schema with made-up bounds and values in the gaps: for reading and checking a table, not for training.
+        The schema with arbitrary bounds and values instead of marks: to read and check a table, not to train.
 
     Examples
     --------
@@ -59,7 +58,7 @@ class SchemaDraft:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._content = copy.deepcopy(dict(content)) if isinstance(content, Mapping) else content
-        marks = [(name, part, _marked(part)) for name, part in _parts(self._content)]
+        marks = [(name, part, _marks(part)) for name, part in _parts(self._content)]
         self.bounds = tuple(
             Bound(name, side) for name, _, marked in marks for side in sorted(marked & _SIDES)
         )
@@ -67,11 +66,11 @@ class SchemaDraft:
         for name, part, marked in marks:
             if marked and (part.get("type") in ("date", "ordinal") or part.get("period") is not None):
                 raise SchemaError(
-                    f"{name}: dates, orders and the ends of a period cannot be bought: state them"
+                    f"{name}: dates, orders and the ends of a period cannot be estimated privately. State them."
                 )
             if marked & _LISTS and part.get("unknown") == "refuse":
                 raise SchemaError(
-                    f"{name}: unknown: a bought list lacks rare values: write zero, or leave it out"
+                    f"{name}: unknown: an estimated list has no rare values. Write zero, or leave it out."
                 )
         self.stand_in = self._stand_in()
 
@@ -85,7 +84,7 @@ class SchemaDraft:
         return cls(content)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every setting, defaults included, as plain JSON values, with the marks in their places."""
+        """Return the settings as plain JSON values, marks included."""
         content = self.stand_in.to_dict()
         marks = {kind: mark for mark, kind in BUY_LISTS.items()}
         for name, part in _parts(content):
@@ -96,12 +95,12 @@ class SchemaDraft:
 
     @property
     def centres(self) -> tuple[str, ...]:
-        """The columns of which both bounds are to be bought."""
+        """Return the columns of which both bounds are to be estimated."""
         sides = [bound.column for bound in self.bounds]
         return tuple(name for name in dict.fromkeys(sides) if sides.count(name) == 2)
 
     def public_bound(self, bound: Bound) -> float | None:
-        """The other end of a column, unless it is to be bought as well."""
+        """Return the other end of a column; None if it is to be estimated as well."""
         if bound.column in self.centres:
             return None
         part: Any = self.stand_in.columns.get(bound.column, self.stand_in.target)
@@ -109,50 +108,47 @@ class SchemaDraft:
 
     @property
     def is_complete(self) -> bool:
-        """True if nothing is marked: ``stand_in`` is then the schema itself."""
+        """Return whether nothing is marked: ``stand_in`` is then the schema itself."""
         return not self.bounds and not self.lists
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the stand-in and the marks."""
+        """Return the SHA-256 of the stand-in and the marks."""
         marks = [*map(str, self.bounds), *self.lists]
-        return content_digest({"schema": self.stand_in.facts(), "buy": marks})
+        return content_digest({"schema": self.stand_in.properties(), "buy": marks})
 
     def complete(
-        self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]], purchase: Purchase
+        self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]], receipt: PrivateBounds
     ) -> Schema:
-        """The schema with what was bought, and its price beside what was bought earlier.
+        """Return the schema with the estimates, and their receipt after earlier ones.
 
-        Bought bounds that cross or meet are put in order and apart. A column whose list came out too short to tell
-        anything apart is left out.
+        Estimated bounds that cross or meet are put in order and apart. A column whose list has fewer than two values
+        is left out.
         """
-        content = self._filled(bounds, lists)
-        content["bought"] = [*content.get("bought", ()), purchase.model_dump(mode="json")]
+        content = self._fill(bounds, lists)
+        content["bought"] = [*content.get("bought", ()), receipt.model_dump(mode="json")]
         for name in self.lists:
             part = content["columns"].get(name)
             if part is not None and len(part["values"]) + (part["unknown"] == "other") < 2:
                 del content["columns"][name]
         if not content["columns"]:
-            raise SchemaError("no column is left: no value was frequent enough. Spend more, or list values")
-        if (
-            content.get("target")
-            and content["target"]["name"] in self.lists
-            and len(content["target"]["classes"]) < 2
-        ):
             raise SchemaError(
-                "fewer than two classes were frequent enough to be listed: spend more, or list the classes"
+                "no column is left, because no value was frequent enough. Spend more, or list values."
             )
+        target = content.get("target")
+        if target and target["name"] in self.lists and len(target["classes"]) < 2:
+            raise SchemaError("fewer than two classes were frequent enough. Spend more, or list the classes.")
         return Schema.from_dict(content)
 
     def _stand_in(self) -> Schema:
         bounds = {bound: float(bound.side == "upper") for bound in self.bounds}
         lists = {name: _STAND_IN[kind] for name, kind in self.lists.items()}
-        return Schema.from_dict(self._filled(bounds, lists))
+        return Schema.from_dict(self._fill(bounds, lists))
 
-    def _filled(self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]]) -> Any:
+    def _fill(self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]]) -> Any:
         content = copy.deepcopy(self._content)
         for name, part in _parts(content):
-            marked = _marked(part)
+            marked = _marks(part)
             for key in marked & _LISTS:
                 part[key] = list(lists[name])
                 part.setdefault("unknown", "other" if key == "values" else "zero")
@@ -161,20 +157,20 @@ class SchemaDraft:
 
 
 def as_draft(draft: SchemaDraft | Mapping[str, Any] | str | Path) -> SchemaDraft:
-    """A draft, or what one is made of: the path of its file, or a dict."""
+    """Return a draft from a draft, the path of its file, or a dict."""
     if isinstance(draft, SchemaDraft):
         return draft
     return SchemaDraft.load(draft) if isinstance(draft, str | Path) else SchemaDraft(draft)
 
 
-def _marked(part: Mapping[str, Any]) -> set[str]:
-    """The settings of a column or target that are to be bought."""
+def _marks(part: Mapping[str, Any]) -> set[str]:
+    """Return the settings of a column or target that are to be estimated."""
     text = {key: part[key] for key in _SIDES | _LISTS if isinstance(part.get(key), str)}
     return {key for key, mark in text.items() if mark in (BUY_LISTS if key in _LISTS else [BUY])}
 
 
 def _parts(content: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and settings of each column and of the target; what is malformed is left for `Schema` to refuse."""
+    """Yield name and settings of each column and of the target; `Schema` refuses malformed ones."""
     if not isinstance(content, Mapping):
         return
     columns, target = content.get("columns"), content.get("target")
@@ -184,20 +180,20 @@ def _parts(content: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield target["name"], target
 
 
-def _in_order(part: Mapping[str, Any], bought: Mapping[str, float]) -> dict[str, float]:
-    """The bought ends of one column, moved so that lower < upper; a public end stays where it is."""
-    lower, upper = (bought.get(side, part.get(side)) for side in ("lower", "upper"))
+def _in_order(part: Mapping[str, Any], estimates: Mapping[str, float]) -> dict[str, float]:
+    """Return the estimated ends of a column, moved so that lower < upper; a public end stays."""
+    lower, upper = (estimates.get(side, part.get(side)) for side in ("lower", "upper"))
     if not (isinstance(lower, float | int) and isinstance(upper, float | int)):
-        return dict(bought)  # the public end is malformed: `Schema` says so
-    if len(bought) == 2:
+        return dict(estimates)  # `Schema` refuses a malformed public end
+    if len(estimates) == 2:
         lower, upper = min(lower, upper), max(lower, upper)
-    if lower >= upper and "upper" in bought:
+    if lower >= upper and "upper" in estimates:
         upper = lower + _apart(lower)
     elif lower >= upper:
         lower = upper - _apart(upper)
-    return {side: {"lower": lower, "upper": upper}[side] for side in bought}
+    return {side: {"lower": lower, "upper": upper}[side] for side in estimates}
 
 
 def _apart(bound: float) -> float:
-    """A distance that is visible beside the bound."""
+    """Return a distance that is visible compared with the bound."""
     return abs(bound) / 1024 or 1.0

@@ -1,47 +1,48 @@
-"""How a table lies in its file: what separates cells, how numbers and gaps are written, what the columns are called."""
+"""The format of a table's file: delimiter, decimal sign, encoding, codes for gaps and names of columns."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Field,
-    SerializerFunctionWrapHandler,
     StrictBool,
     StrictStr,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
-from privlearn.data.schema.public import PublicModel
+from privlearn.data.schema.public import CompactModel
 
-_WORDS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 Name = Annotated[StrictStr, Field(min_length=1)]
 
 
-class FileFormat(PublicModel):
-    """How the rows are written down. It says nothing of what they mean, so a schema's digest leaves it out.
+class FileFormat(CompactModel):
+    """The format of a file. Of its settings, only ``names`` is part of a schema's digest.
 
     Parameters
     ----------
     delimiter : str, default=","
-        What separates the cells of a line; ``tab`` may be written as a word.
+        Separates the cells of a line; ``tab`` may be written as a word.
     decimal : {".", ","}, default="."
-        What stands between a number and its fraction.
+        Separates a number and its fraction.
     encoding : str, default="utf-8"
-        Of the text: ``latin-1``, ``cp1252``, ``utf-16``, or another that Python knows.
+        ``latin-1``, ``cp1252``, ``utf-16``, or any other of Python's encodings.
     missing : tuple of str or number, default=()
-        Codes for a missing cell in any column, beside the empty cell, ``NA`` and its like;
-        of tables in memory, too.
+        Codes for missing cells in any column, in addition to the empty cell, ``NA`` and the like; also in tables in
+        memory.
     missing_in : dict of str to tuple, default={}
-        Codes of single columns: ``{age: [-9]}``.
+        Codes in single columns: ``{age: [-9]}``.
     names : tuple of str, default=()
-        The columns' names, of a file that has no line of names.
+        The names of the columns, if the file has no line of names.
     trim : bool, default=False
-        Whether blanks around cells are left out.
+        Whether blanks around cells are ignored.
+    line_breaks : bool, default=False
+        Whether quoted cells of a CSV file may hold line breaks. A stray quote can then join several records,
+        so state it only where cells have them.
     sheet : str, optional
-        Of a workbook; the first one by default.
+        The sheet of a workbook; by default the first visible one.
 
     Examples
     --------
@@ -56,12 +57,27 @@ class FileFormat(PublicModel):
     missing_in: dict[Name, tuple[StrictStr, ...]] = Field(default={})
     names: tuple[Name, ...] = ()
     trim: StrictBool = False
+    line_breaks: StrictBool = False
     sheet: Name | None = None
+
+    _omitted: ClassVar[tuple[str, ...]] = (
+        *(
+            "delimiter",
+            "decimal",
+            "encoding",
+            "missing",
+            "missing_in",
+            "names",
+            "trim",
+            "line_breaks",
+            "sheet",
+        ),
+    )
 
     @field_validator("delimiter")
     @classmethod
     def _is_one_character(cls, delimiter: str) -> str:
-        delimiter = _WORDS.get(delimiter, delimiter)
+        delimiter = _DELIMITERS.get(delimiter, delimiter)
         if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
             raise ValueError('must be one character that separates cells, e.g. ";" or tab')
         return delimiter
@@ -73,7 +89,7 @@ class FileFormat(PublicModel):
             "a".encode(encoding)
         except LookupError:
             raise ValueError(
-                f"{encoding!r} is not known: write utf-8, latin-1, cp1252 or utf-16, for example"
+                f"{encoding!r} is not an encoding: write utf-8, latin-1, cp1252 or utf-16, for example"
             ) from None
         return encoding
 
@@ -92,7 +108,7 @@ class FileFormat(PublicModel):
     def _are_distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"{name!r} is listed twice: every column needs a name of its own")
+                raise ValueError(f"{name!r} is listed twice: give each column a different name")
         return names
 
     @model_validator(mode="after")
@@ -103,22 +119,21 @@ class FileFormat(PublicModel):
             )
         return self
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = serialize(self)
-        plain = type(self).model_fields
-        return {name: value for name, value in content.items() if getattr(self, name) != plain[name].default}
-
     def codes_of(self, name: str) -> tuple[str, ...]:
-        """All codes for a missing cell of a column."""
+        """Return all codes for missing cells of a column."""
         return (*self.missing, *self.missing_in.get(name, ()))
+
+    @property
+    def reads_cells_plainly(self) -> bool:
+        """Return whether cells in memory are read as they are: no codes for gaps, no trimming, decimal points."""
+        return not (self.missing or self.missing_in or self.trim) and self.decimal == "."
 
     def __repr_args__(self) -> Any:
         return [(name, getattr(self, name)) for name in self.model_dump()]
 
 
 def _as_text(codes: Any) -> Any:
-    """Codes are compared with what the file has, so -9 is text too; one of them need not be in a list."""
+    """Return codes as text, since they are compared with the cells of a file; one code need not be in a list."""
     if isinstance(codes, str | int | float) and not isinstance(codes, bool):
         codes = [codes]
     if not isinstance(codes, list | tuple):

@@ -1,4 +1,4 @@
-"""What is wrong with a schema or a settings file, in words of its reader: where, what was found, what to type."""
+"""Explain the errors of a schema or a settings file: where, what is wrong, and what to type."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from pydantic import ValidationError
 
 from privlearn.errors import did_you_mean
 
-_TAGGED = "columns"  # a column's type stands between its name and its field in pydantic's location
-_ALTERNATIVE = re.compile(
-    r"(constrained-)?(bool|int|str|float|none)|.*\[.*\]"
-)  # of a setting that may be of several kinds
+_TAGGED = "columns"  # pydantic puts a column's type between its name and its field
+# Names that pydantic appends for a setting that may have several types:
+_ALTERNATIVE = re.compile(r"(constrained-)?(bool|int|str|float|none)|.*\[.*\]")
 _KINDS = {
     "float": "a number",
     "int": "a whole number",
@@ -34,26 +33,26 @@ _LIMITS = {
 
 
 def plain_problems(error: ValidationError, settings: Iterable[str]) -> Iterator[str]:
-    """One line per problem; a part's own lines get the part's place put before them.
+    """Yield one line per problem, with its location.
 
     Parameters
     ----------
     settings : iterable of str
-        What may be set there, for those who misspell it.
+        The known settings, to suggest one for a misspelled name.
     """
     known = list(settings)
-    by_place: dict[str, list[str]] = {}
+    by_location: dict[str, list[str]] = {}
     for item in error.errors(include_url=False):
-        told = by_place.setdefault(_place(item["loc"]), [])
-        told += [line for line in _message(item, known).splitlines() if line not in told]
-    for where, lines in by_place.items():
+        messages = by_location.setdefault(_location(item["loc"]), [])
+        messages += [line for line in _message(item, known).splitlines() if line not in messages]
+    for where, lines in by_location.items():
         if len(lines) > 1 and all(line.startswith("must be ") for line in lines):
             kinds = [line.removeprefix("must be ").partition(", not ")[0] for line in lines]
             lines = [f"must be {' or '.join(kinds)}"]
         yield from (f"{where}: {line}" if where else line for line in lines)
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _location(location: tuple[int | str, ...]) -> str:
     parts = [str(part) for part in location]
     if parts[:1] == [_TAGGED]:
         del parts[2:3]
@@ -63,7 +62,7 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def _message(item: Any, known: list[str]) -> str:
-    kind, found = item["type"], item.get("input")
+    kind, value = item["type"], item.get("input")
     match kind:
         case "value_error":
             return str(item["ctx"]["error"])
@@ -77,27 +76,27 @@ def _message(item: Any, known: list[str]) -> str:
             tags = re.findall(r"'(\w+)'", item["ctx"]["expected_tags"])
             return f"type: must be {_either(tags)}, not {item['ctx']['tag']!r}{did_you_mean(item['ctx']['tag'], tags)}"
         case "literal_error":
-            words = re.findall(r"'([^']*)'", item["ctx"]["expected"])
-            meant = did_you_mean(found, words) if isinstance(found, str) else ""
-            return f"must be {_either(words)}{_found(found)}{meant}"
+            choices = re.findall(r"'([^']*)'", item["ctx"]["expected"])
+            hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+            return f"must be {_either(choices)}{_but_is(value)}{hint}"
         case "too_short" | "string_too_short":
-            least = item["ctx"]["min_length"]
-            return "must not be empty" if least == 1 else f"needs at least {least}"
+            minimum = item["ctx"]["min_length"]
+            return "must not be empty" if minimum == 1 else f"needs at least {minimum}"
         case _ if kind in _LIMITS:
-            words_, limit = _LIMITS[kind]
-            return f"must be {words_} {item['ctx'][limit]:g}{_found(found)}"
-    wanted = _KINDS.get(kind.split("_")[0])
-    if wanted is None:
+            relation, limit = _LIMITS[kind]
+            return f"must be {relation} {item['ctx'][limit]:g}{_but_is(value)}"
+    expected = _KINDS.get(kind.split("_")[0])
+    if expected is None:
         return str(item["msg"]).replace("Input should be", "must be")
-    if isinstance(found, str) and re.fullmatch(r"[-+]?[0-9]+,[0-9]+", found):
-        return f"must be a number: write {found.replace(',', '.')}, with a point"
-    return f"must be {wanted}{_found(found)}"
+    if isinstance(value, str) and re.fullmatch(r"[-+]?[0-9]+,[0-9]+", value):
+        return f"must be a number: write {value.replace(',', '.')}, with a point"
+    return f"must be {expected}{_but_is(value)}"
 
 
-def _either(words: list[str]) -> str:
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _either(choices: list[str]) -> str:
+    return " or ".join([", ".join(choices[:-1]), choices[-1]] if len(choices) > 1 else choices)
 
 
-def _found(value: Any) -> str:
-    """What stands there, if it is one word or number."""
+def _but_is(value: Any) -> str:
+    """Return the present value, if it is short."""
     return f", not {value!r}" if isinstance(value, bool | int | float | str) and len(str(value)) <= 40 else ""

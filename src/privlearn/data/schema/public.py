@@ -1,18 +1,28 @@
-"""What the parts of a schema share: refusals a person can act on, and checks of what is stated publicly."""
+"""The base classes of schemas and settings, and checks of bounds and lists that are stated publicly."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_serializer,
+)
 
 from privlearn.data.schema.problems import plain_problems
 from privlearn.errors import SchemaError
 
 
 class PublicModel(BaseModel):
-    """Base of the schema's parts: immutable, no unknown fields, errors a person can act on."""
+    """Base of schemas and settings: immutable, without unknown fields, with errors that say what to type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -26,6 +36,24 @@ class PublicModel(BaseModel):
             raise SchemaError("\n".join(problems))
 
 
+class CompactModel(PublicModel):
+    """A model whose JSON form leaves out certain settings if they have their default.
+
+    Digests of schemas are computed from the JSON form, so the list must not change.
+    """
+
+    _omitted: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)
+        fields = type(self).model_fields
+        omitted = {
+            name for name in self._omitted if name in fields and getattr(self, name) == fields[name].default
+        }
+        return {name: value for name, value in content.items() if name not in omitted}
+
+
 Value = StrictBool | StrictInt | StrictStr
 """A category or a class label."""
 
@@ -36,51 +64,66 @@ Rule = Literal["refuse", "zero"]
 """
 
 EXACT = 2**53
-"""Whole numbers below it in magnitude are floats of their own. A missing cell makes pandas keep a column of integers as
-floats, so a list may hold no others: which cells equal a listed value would depend on other people's cells."""
+"""Whole numbers below it in magnitude are exact as floats. A missing cell makes pandas store a column of integers as
+floats, so lists have no larger numbers: which cells equal a listed value would depend on other people's cells."""
 
 BUY = "buy"
-"""Stands in a `SchemaDraft` where a bound or a list is not known publicly and shall be bought."""
+"""Marks a bound or a list in a `SchemaDraft` that is not public, and is to be estimated privately."""
 
 BUY_LISTS: dict[str, type] = {BUY: str, f"{BUY} whole numbers": int}
-"""Stand there for a list, and say what it will hold: a column's own type depends on all of its cells."""
+"""Marks of a list, and the type of its values: the type of a column depends on all of its cells."""
 
 
-def filled_in_bound(bound: Any) -> Any:
-    """Refuse a bound left empty in a template, and true or false, which Python would read as 1 or 0."""
+def check_filled_bound(bound: Any) -> Any:
+    """Return a bound; refuse an empty one, and true or false, which Python would read as 1 or 0."""
     if bound is None:
         raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120; or write: buy")
     if isinstance(bound, bool):
         raise ValueError("must be a number, not true or false")
-    return not_to_be_bought(bound)
+    return refuse_mark(bound)
 
 
-def not_to_be_bought(part: Any) -> Any:
-    """Refuse the mark of what is still to be bought."""
-    if isinstance(part, str) and part in BUY_LISTS:
+def refuse_mark(setting: Any) -> Any:
+    """Return a setting; refuse the mark of one that is still to be estimated."""
+    if isinstance(setting, str) and setting in BUY_LISTS:
         raise ValueError(
-            "is still to be bought: run `privlearn discover` (Python: privlearn.discover) and take its schema"
+            "is still to be estimated: run `privlearn discover` (Python: privlearn.discover) and use its schema"
         )
-    return part
+    return setting
 
 
-def not_for_sale(part: Any) -> Any:
-    """Refuse the mark of what is still to be bought, where nothing can be."""
-    if isinstance(part, str) and part in BUY_LISTS:
-        raise ValueError("dates and the order of values cannot be bought: state them")
-    return part
+def refuse_mark_of_order(setting: Any) -> Any:
+    """Return a date or an ordered list; refuse a mark, since these cannot be estimated privately."""
+    if isinstance(setting, str) and setting in BUY_LISTS:
+        raise ValueError("dates and the order of values cannot be estimated privately: state them")
+    return setting
+
+
+Bound = Annotated[float, BeforeValidator(check_filled_bound)]
+"""A public bound of numbers."""
+
+OptionalBound = Annotated[float | None, BeforeValidator(check_filled_bound)]
+"""A bound that may be absent; one that is present must not be empty."""
+
+Values = Annotated[tuple[Value, ...], BeforeValidator(refuse_mark)]
+"""A public list of values."""
 
 
 def check_bounds(lower: float, upper: float) -> None:
-    """Public bounds: in order, and not so wide that their distance overflows."""
+    """Refuse bounds that are not in order, or so far apart that their distance overflows."""
     if not lower < upper:
         raise ValueError(f"lower ({lower:g}) must be below upper ({upper:g}): state wider bounds")
     if not math.isfinite(upper - lower):
         raise ValueError("upper - lower overflows: state narrower bounds, or use smaller units")
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: it has no lone surrogate."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:
-    """Check a public list of values: not empty, all different, all of one type."""
+    """Return a public list of values; refuse an empty list, equal values and values of several types."""
     if not values:
         raise ValueError(f"still empty: list every value that may occur, e.g. {example}; or write: buy")
     if len({type(value) for value in values}) > 1:
@@ -90,9 +133,13 @@ def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...
         )
     if any(isinstance(value, int) and abs(value) >= EXACT for value in values):
         raise ValueError(
-            "whole numbers of 2^53 and beyond cannot be told apart in a column with gaps: "
-            "write them as text, in quotes, and make the table's column text"
+            "whole numbers of 2^53 and beyond are not exact in a column with gaps: "
+            "write them as text, in quotes, and convert the table's column to text"
         )
     if len(set(values)) < len(values):
         raise ValueError("must all be different: remove the repeated ones")
+    if "" in values:
+        raise ValueError("the empty text is a gap in every table: remove it, and set missing: zero")
+    if not all(is_unicode(value) for value in values if isinstance(value, str)):
+        raise ValueError("must be text that can be written as UTF-8: remove lone surrogates")
     return values

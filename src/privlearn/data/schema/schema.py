@@ -1,4 +1,4 @@
-"""The schema of a table: what is public about it, in a file that people can read."""
+"""The schema of a table: what is public about it, in a YAML or JSON file."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Field,
-    SerializerFunctionWrapHandler,
     StrictBool,
     StrictInt,
     StrictStr,
-    model_serializer,
     model_validator,
 )
 
-from privlearn.data.schema.columns import Column, Target
+from privlearn.data.schema.cell_grammar import BLANKS, is_code
+from privlearn.data.schema.columns import Column
 from privlearn.data.schema.documents import read_document, write_document
 from privlearn.data.schema.file_format import PLAIN, FileFormat
-from privlearn.data.schema.public import PublicModel
-from privlearn.data.schema.purchases import JointPurchase, Purchase
+from privlearn.data.schema.private_bounds import JointPrivateBounds, PrivateBounds
+from privlearn.data.schema.public import CompactModel
+from privlearn.data.schema.target import Target
 from privlearn.errors import SchemaError
 
 Name = Annotated[StrictStr, Field(min_length=1)]
 
 
-class Schema(PublicModel):
+class Schema(CompactModel):
     """Public bounds, categories and classes of a table, and what a person is in it.
 
     Parameters
@@ -44,18 +44,18 @@ class Schema(PublicModel):
         Column that identifies a person who has several rows. The rows of a person are averaged, so that a
         person weighs as much as one record, however many rows they have.
     rows_per_person : int, default=1
-        Largest number of rows a person may have where no column identifies them: the guarantee for a
-        person then follows by group privacy.
+        Maximum number of rows of a person if no column identifies persons: the guarantee for a person then follows
+        by group privacy.
     one_row_per_person : bool, default=False
-        True states that every row is another person. It changes nothing that is computed; but training refuses a table
-        with a column that is named like an identifier until this, ``person`` or ``rows_per_person`` is stated.
-    bought : tuple of Purchase, default=()
-        What parts of this schema were bought from the private rows, and their price; `privlearn.discover` writes it.
+        True states that every row is a different person. It changes no computation, but training refuses a table with
+        a column that is named like an identifier unless this, ``person`` or ``rows_per_person`` is stated.
+    bought : tuple of PrivateBounds, default=()
+        Receipts for parts of this schema that were estimated privately; `privlearn.discover` writes them.
     pairs : "auto", "none" or tuple of pairs of columns, default="auto"
-        Which pairs of columns may act together, each pair over a coarse grid. ``auto`` takes all that the number of
-        records and epsilon afford (docs/explanation/resolution.md).
+        Pairs of columns that may interact, each over a coarse grid. ``auto`` chooses them from the number of records
+        and epsilon (docs/explanation/resolution.md).
     file : FileFormat, optional
-        How the table lies in its file: delimiter, decimal comma, encoding, codes for gaps, names of columns.
+        The format of the file: delimiter, decimal comma, encoding, codes for gaps, names of columns.
 
     Examples
     --------
@@ -75,9 +75,11 @@ class Schema(PublicModel):
     person: Name | None = None
     rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
     one_row_per_person: StrictBool = False
-    bought: tuple[JointPurchase | Purchase, ...] = ()
+    bought: tuple[JointPrivateBounds | PrivateBounds, ...] = ()
     pairs: Literal["auto", "none"] | tuple[tuple[Name, Name], ...] = "auto"
     file: FileFormat = PLAIN
+
+    _omitted: ClassVar[tuple[str, ...]] = ("one_row_per_person", "bought", "pairs", "file")
 
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
@@ -93,12 +95,31 @@ class Schema(PublicModel):
             )
         if self.one_row_per_person and (self.person is not None or self.rows_per_person > 1):
             raise ValueError(
-                "one_row_per_person: remove it, or person and rows_per_person: they say that somebody has several rows"
+                "one_row_per_person: remove it, or person and rows_per_person, which state several rows per person"
             )
         return self
 
     @model_validator(mode="after")
-    def _receipts_protect_the_same_people(self) -> Schema:
+    def _lists_have_no_gaps(self) -> Schema:
+        lists = {name: getattr(column, "values", ()) for name, column in self.columns.items()}
+        if self.target is not None:
+            lists[self.target.name] = self.target.labels
+        for name, values in lists.items():
+            codes = self.file.codes_of(name)
+            for value in values:
+                if is_code(value, codes, self.file.trim):
+                    raise ValueError(
+                        f"{name}: {value!r} is in the list, and is a code for a gap under file: remove one of them. "
+                        "missing_in states codes of single columns"
+                    )
+                if self.file.trim and isinstance(value, str) and value != value.strip(BLANKS):
+                    raise ValueError(
+                        f"{name}: {value!r} has blanks around it, which trim: true ignores in cells"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _receipts_cover_all_persons(self) -> Schema:
         for receipt in self.bought:
             receipt.check_covers(self.rows_per_person, 1, self.person or False)
         return self
@@ -107,25 +128,15 @@ class Schema(PublicModel):
     def _pairs_are_of_columns(self) -> Schema:
         if isinstance(self.pairs, str):
             return self
-        for one, other in self.pairs:
-            if one == other:
-                raise ValueError(f"pairs: {one} is paired with itself: name two columns")
-            for name in (one, other):
+        for first, second in self.pairs:
+            if first == second:
+                raise ValueError(f"pairs: {first} is paired with itself: name two columns")
+            for name in (first, second):
                 if getattr(self.columns.get(name), "type", "text") == "text":
-                    raise ValueError(f"pairs: {name} is no column of numbers, dates or listed values")
+                    raise ValueError(f"pairs: {name} is not a column of numbers, dates or listed values")
         if len({frozenset(pair) for pair in self.pairs}) < len(self.pairs):
             raise ValueError("pairs: one is listed twice: remove it")
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = serialize(self)
-        if content["pairs"] == "auto":
-            del content["pairs"]
-        for setting in ("bought", "one_row_per_person", "file"):  # digests from before stay valid
-            if not content[setting]:
-                del content[setting]
-        return content
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -139,50 +150,49 @@ class Schema(PublicModel):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Schema:
         if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
-            raise SchemaError("a schema is a mapping with the keys name, columns and target")
+            raise SchemaError("a schema must be a mapping with the keys name, columns and target")
         return cls(**content)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every setting, defaults included, as plain JSON values."""
+        """Return the settings as plain JSON values."""
         return self.model_dump(mode="json")
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features.
+        """Return the SHA-256 of the properties in canonical JSON; the order of columns counts."""
+        return content_digest(self.properties())
 
-        How the table lies in its file is left out, and so are descriptions and units: rows that mean the same have one
-        digest, whatever they are kept in. That holds for ``file.names`` too. They are what a line of names is to other
-        files, and no digest covers that line: a holder who writes either wrongly gives out a worse model, under the
-        same promise. What a release was read with stands in it, and its own digest covers that.
+    def properties(self) -> dict[str, Any]:
+        """Return the settings that determine the meaning of rows: all but the file's format, descriptions and units.
+
+        The names in ``file.names`` are included, because they determine which column is which.
         """
-        return content_digest(self.facts())
-
-    def facts(self) -> dict[str, Any]:
-        """What rows that were read mean; not how a file has to be read (``file``), which is its holder's to state."""
         content = self.to_dict()
         content.pop("file", None)
+        if self.file.names:
+            content["names"] = list(self.file.names)
         for part in (*content["columns"].values(), content["target"] or {}):
-            for words in ("description", "unit"):
-                part.pop(words, None)
+            for name in ("description", "unit"):
+                part.pop(name, None)
         return content
 
 
 SchemaLike = Schema | Mapping[str, Any] | str | Path
-"""A schema, or what one is made of: the path of its file, or a dict."""
+"""A schema, the path of its file, or a dict of its settings."""
 
 
 def as_schema(schema: SchemaLike) -> Schema:
-    """The schema itself."""
+    """Return a schema from a schema, the path of its file, or a dict."""
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, str | Path):
         return Schema.load(schema)
     if isinstance(schema, Mapping):
         return Schema.from_dict(schema)
-    raise SchemaError("a schema is a Schema, the path of a .yaml or .json file, or a dict")
+    raise SchemaError("a schema must be a Schema, the path of a .yaml or .json file, or a dict")
 
 
 def content_digest(content: Mapping[str, Any]) -> str:
-    """SHA-256 of plain JSON values in one canonical form."""
+    """Return the SHA-256 of plain JSON values in canonical form."""
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,4 +1,4 @@
-"""The commented schema to fill in that is made of a file's names and types."""
+"""Write the commented schema that a holder fills in, from the names and types of a file's columns."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import yaml
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath, table_path
-from privlearn.data.sources.csv_files import csv_header, opened_csv, types_to_guess
+from privlearn.data.sources.csv_files import csv_header, guess_types
 from privlearn.data.sources.detection import detect_format
+from privlearn.data.sources.directories import check_same_columns, list_files, partition
 from privlearn.data.sources.files import is_parquet, parquet_schema
-from privlearn.data.sources.folders import check_alike, files_of, partition
 from privlearn.data.sources.identifiers import less_like_a_person, looks_like_identifier
 from privlearn.data.sources.program_files import is_program_file, read_program_file
-from privlearn.data.sources.table import as_table, safely
+from privlearn.data.sources.table import is_number, refuse_repeated_names, safely
 from privlearn.errors import InvalidParameter
 
 _HEAD = """\
-# A schema says what is public about the table before anybody looks at its rows. Take bounds and
+# A schema states what is public about the table before its rows are read. Take bounds and
 # categories from the questionnaire, the law or common knowledge, never from the data: what is
 # read from private rows is a release that this file would not account for.
 #
@@ -36,15 +36,15 @@ _HEAD = """\
 # 6. If people have several rows: person: NAME of the column that identifies them (then delete that
 #    column below), or rows_per_person: the largest number a person can have. If every row is another
 #    person: one_row_per_person: true.
-# 7. What nobody knows publicly can be bought with a share of epsilon: write buy instead of a bound or
-#    a list (lower: buy, values: buy, classes: buy; or buy whole numbers, where a list shall hold those);
-#    privlearn train and privlearn discover buy it.
+# 7. Bounds and lists that are not public can be estimated with a share of epsilon: write buy instead
+#    (lower: buy, values: buy, classes: buy; or buy whole numbers for a list of whole numbers);
+#    privlearn train and privlearn discover estimate them.
 """
 
 _FILE = """\
 
-# How the file is written, as far as its first lines show (never what they say): check it. Codes for a
-# missing cell: missing: ["?", -9], or of single columns missing_in: {age: [-9]}; and set missing: zero
+# The format of the file, as its first lines suggest: check it. Codes for a missing cell:
+# missing: ["?", -9], or of single columns missing_in: {age: [-9]}; and set missing: zero
 # for the columns that may have them.
 file:
 """
@@ -59,32 +59,34 @@ target:
 def schema_template(path: str | TablePath, names: Sequence[str] = ()) -> str:
     """Return a commented YAML schema for a table, with every bound and list left to fill in.
 
-    Only column names and types, and how the file is written, are read into it; no cell of the table can appear.
+    It contains only names and types of columns and the format of the file; no cell of the table can appear in it.
 
     Parameters
     ----------
     path : path or address
-        A file, or a folder or pattern of files with the same columns.
+        A file, or a directory or pattern of files with the same columns.
     names : sequence of str, optional
-        The columns' names, of a file that has none.
+        The names of the columns, if the file has no line of names.
     """
-    root, files = files_of(table_path(path))
+    root, files = list_files(table_path(path))
     first = files[0]
     form = PLAIN if _states_types(first) else detect_format(first, names)
     if names and form == PLAIN:
-        raise InvalidParameter(f"--names are for text files without a line of names: {first.name} has names")
+        raise InvalidParameter(
+            f"--names is for text files without a line of names. {first.name} has names: omit it."
+        )
     columns = _columns_of_all(root, files, form)
     identifiers = [name for name, _ in columns if looks_like_identifier(name)]
     lines = [line for name, kind in columns if name not in identifiers for line in _column_lines(name, kind)]
     stem = (first if len(files) == 1 else root).name.removesuffix(".gz").rsplit(".", 1)[0]
     question = _question(identifiers) if identifiers else ""
     return "\n".join(
-        [_HEAD, f"name: {_quoted(stem)}\n{_file(form)}", "columns:", *lines, "", f"{_TAIL}{question}"]
+        [_HEAD, f"name: {_scalar(stem)}\n{_file(form)}", "columns:", *lines, "", f"{_TAIL}{question}"]
     )
 
 
 def _file(form: FileFormat) -> str:
-    """How the file is written, unless it is plain."""
+    """Return the section about the format of the file; empty for a plain one."""
     if form == PLAIN:
         return ""
     settings = form.model_dump(mode="json").items()
@@ -92,30 +94,29 @@ def _file(form: FileFormat) -> str:
 
 
 def _question(identifiers: list[str]) -> str:
-    """What a schema must answer if columns are named like identifiers."""
-    named, likely = ", ".join(map(_quoted, identifiers)), _quoted(min(identifiers, key=less_like_a_person))
+    """Return the question about persons, if columns are named like identifiers."""
+    names, likely = ", ".join(map(_scalar, identifiers)), _scalar(min(identifiers, key=less_like_a_person))
     return f"""
-# Left out above, since named like identifiers: {named}.
-# May somebody have several rows? Training asks until one of these two lines is filled in.
+# Left out above, because they are named like identifiers: {names}.
+# May a person have several rows? Training refuses the table until one of these two lines is filled in.
 person: null                # yes: the column that tells people apart, such as {likely}
 one_row_per_person: false   # no: write true
 """
 
 
 def _columns_of_all(root: TablePath, files: list[TablePath], form: FileFormat) -> list[tuple[str, Any]]:
-    """The first file's columns, which all others must have; and what folders' names say, as text."""
-    found = {file: dict(_columns(file, form)) for file in files}
-    for file, columns in found.items():
+    """Return the first file's columns, which all files must have, and those of directories, as text."""
+    types = {file: dict(_columns(file, form)) for file in files}
+    for file, columns in types.items():
         columns.update(dict.fromkeys(partition(file, root), pa.string()))
-    stated = {
-        file: columns if _states_types(file) else dict.fromkeys(columns) for file, columns in found.items()
-    }
-    check_alike(stated)
-    return list(found[files[0]].items())
+    check_same_columns(
+        {file: columns if _states_types(file) else dict.fromkeys(columns) for file, columns in types.items()}
+    )
+    return list(types[files[0]].items())
 
 
 def _states_types(file: TablePath) -> bool:
-    """Whether a file says itself of what type its columns are; those of text are guessed."""
+    """Return whether a file states the types of its columns; those of text are guessed."""
     return is_parquet(file) or is_program_file(file)
 
 
@@ -124,18 +125,17 @@ def _columns(path: TablePath, form: FileFormat) -> list[tuple[str, Any]]:
         kinds = parquet_schema(path) if is_parquet(path) else read_program_file(path).schema
         return list(zip(kinds.names, kinds.types, strict=True))
     names = csv_header(path, str(path), form)
-    as_table(pa.table([[]] * len(names), names=names), names)  # refuses repeated names
-    problem = f"{path} is not a regular CSV file: check its lines"
-    opened = safely(lambda: opened_csv(path, form, names, types_to_guess(form)), problem)
-    return list(zip(names, opened.schema.types, strict=True))
+    refuse_repeated_names(names, names)
+    problem = f"{path} is not a regular CSV file. Check its lines."
+    return list(zip(names, safely(lambda: guess_types(path, form, names), problem), strict=True))
 
 
 def _column_lines(name: str, kind: Any) -> Iterator[str]:
-    yield f"  {_quoted(name)}:"
+    yield f"  {_scalar(name)}:"
     if pa.types.is_boolean(kind):
         yield "    type: category"
         yield "    values: [false, true]"
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    elif is_number(kind):
         yield "    type: number"
         yield "    lower: null     # smallest possible value"
         yield "    upper: null     # largest possible value"
@@ -149,9 +149,9 @@ def _column_lines(name: str, kind: Any) -> Iterator[str]:
         yield "    type: category  # ordinal, if the values have an order"
         yield "    values: []      # all possible values, e.g. [female, male]"
         if pa.types.is_temporal(kind):
-            yield "    # a time of day cannot be used as it is: make it a number (hours) or delete it"
+            yield "    # convert a time of day to a number (hours), or delete it"
 
 
-def _quoted(name: str) -> str:
-    """The name as a YAML scalar on one line."""
+def _scalar(name: str) -> str:
+    """Return a name as a YAML scalar on one line."""
     return yaml.safe_dump(name, allow_unicode=True, width=10**9, default_style='"').strip()

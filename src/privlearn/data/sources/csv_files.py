@@ -1,4 +1,4 @@
-"""CSV files, whole or in pieces; what is wrong with one is said without quoting a cell."""
+"""Read and write CSV files, in pieces of some megabytes; no error message quotes a cell."""
 
 from __future__ import annotations
 
@@ -6,267 +6,281 @@ import codecs
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from privlearn.data.schema.cell_grammar import BLANKS, GAPS, CellRules, parse_number
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.addresses import StoredPath, TablePath
-from privlearn.data.sources.row_source import Places, RowSource, TableRows, joined, taken
-from privlearn.data.sources.table import as_table, safely
-from privlearn.data.sources.wanted import arrow_type, spellings_of_missing, wanted_columns
+from privlearn.data.sources.addresses import TablePath
+from privlearn.data.sources.csv_lines import check_text, is_utf8, not_encoded, record_pieces
+from privlearn.data.sources.read_columns import plain_column, read_column, type_name
+from privlearn.data.sources.row_source import TableSource, concatenate_tables
+from privlearn.data.sources.schema_columns import columns_to_read, rules_of
+from privlearn.data.sources.table import is_text, refuse_repeated_names, safely
 from privlearn.errors import DataError
-from privlearn.heavy import arrow_csv, pa, pc
+from privlearn.imports import arrow_csv, pa, pc
 
-PIECE = 1 << 23  # bytes of text that are read at once
-_LONGEST_HEADER = 1 << 20  # characters
-_CUT_OFF = "{} cannot be read to its end: it may be cut off or damaged"
-IRREGULAR = "{} is not a regular CSV file: every line needs as many cells as the first has names"
-_IN_WORDS = {"double": "numbers", "bool": "true or false", "string": "text in {encoding}"}
-_INSTEAD = (
-    "correct them, or leave them empty and set missing: zero for it in the schema. A code for a gap, such as ?, is "
-    'stated there too: file: {missing: ["?"]}'
-)
-_OTHER_ENCODING = (
-    ". If the whole file is written otherwise, state how: file: {encoding: cp1252}, as of Windows, or utf-16"
-)
+_MAX_HEADER = 1 << 20  # bytes
+_FIRST_READ = 1 << 16  # bytes
+IRREGULAR = "{} is not a regular CSV file. Every line must have as many cells as the first line has names."
 
 
-class CsvRows(RowSource["pa.Table"]):
+class CsvRows(TableSource):
     """A CSV file or text under a schema, read in pieces.
 
     Parameters
     ----------
     source : path or bytes
-        It starts with a line of column names, unless the schema's file format has them; a file's name may end in .gz,
-        .bz2 or .zst.
+        It starts with a line of column names, unless the schema's file format states them. Names of files may end in
+        .gz, .bz2 or .zst.
     label : str
-        What messages call it.
+        Its name in messages.
     schema : Schema
-        Its ``file`` says what separates cells, and how numbers and gaps are written.
+        Its ``file`` states the delimiter, and how numbers and gaps are written.
     """
 
     def __init__(self, source: TablePath | bytes, label: str, schema: Schema) -> None:
         self._source, self._label, self._form = source, label, schema.file
         self._names = names = csv_header(source, label, schema.file)
-        self.columns = wanted_columns(names, schema, label)
-        as_table(pa.table([[]] * len(names), names=names), self.columns)  # refuses repeated names
-        self._types = {name: arrow_type(schema, name) for name in self.columns}
-        self._gaps = [*spellings_of_missing(schema), *schema.file.missing]
-
-    @cached_property
-    def _rows(self) -> int:
-        return sum(block.num_rows for block in self.blocks())
-
-    def __len__(self) -> int:
-        return self._rows
+        self.columns = columns_to_read(names, schema, label)
+        refuse_repeated_names(names, self.columns)
+        self._rules = {name: rules_of(schema, name) for name in self.columns}
 
     def blocks(self) -> Iterator[pa.Table]:
-        if not self._form.names and _has_one_line(self._source, self._label, self._form):
-            yield pa.table({name: pa.array([], kind) for name, kind in self._types.items()})
-            return
-        tables = self._tables(self._types)
-        while (table := self._next(tables)) is not None:
-            yield table
-
-    def take(self, places: Places) -> TableRows:
-        return taken(self.blocks(), places)
+        empty = True
+        for piece in csv_pieces(self._source, self._label, self._form):
+            empty = False
+            yield self._read(piece)
+        if empty:
+            nothing = {name: pa.chunked_array([pa.array([], pa.string())]) for name in self._rules}
+            yield self._apply_rules(pa.table(nothing))
 
     def in_memory(self) -> pa.Table:
-        """All rows at once."""
-        return joined(self.blocks())
+        """Return all rows at once."""
+        return concatenate_tables(self.blocks())
 
-    def _tables(self, types: dict[str, Any]) -> Iterator[pa.Table]:
-        """Blocks whose columns have these types; Arrow reads as text what has blanks or gaps of its own."""
-        as_text = {name for name, kind in types.items() if self._has_own_cells(name, kind)}
+    def _read(self, piece: bytes) -> pa.Table:
+        """Return the records of a piece; if Arrow's fast parser of numbers refuses it, all cells are parsed as text."""
+        types = {name: _parser_type(rules) for name, rules in self._rules.items()}
+        table = self._parse(piece, types)
+        if table is None or any(_has_nan(table.column(name)) for name in types):
+            table = self._parse(piece, dict.fromkeys(types, pa.string()))
+        if table is None:
+            raise DataError(IRREGULAR.format(self._label))
+        return self._apply_rules(table)
+
+    def _apply_rules(self, table: pa.Table) -> pa.Table:
+        label = f"{self._label}: column {{!r}}"
+        read = {
+            name: read_column(table.column(name), rules, label.format(name))
+            for name, rules in self._rules.items()
+        }
+        return pa.table(read)
+
+    def _parse(self, piece: bytes, types: dict[str, Any]) -> pa.Table | None:
+        """Return a piece in these types; None if Arrow refuses it, since its message may quote a cell."""
+        texts = {text for text in (*GAPS, *self._form.missing) if parse_number(text) is None}
         options = arrow_csv.ConvertOptions(
             include_columns=list(types),
-            column_types={name: pa.string() if name in as_text else kind for name, kind in types.items()},
-            null_values=self._gaps,
-            strings_can_be_null=True,
+            column_types=types,
+            null_values=sorted(texts),
+            strings_can_be_null=False,
             decimal_point=self._form.decimal,
         )
-        batches = arrow_csv.open_csv(
-            _for_arrow(self._source),
-            read_options=_read_options(self._form, self._names, block_size=PIECE),
-            parse_options=_lines(self._form, self._names),
-            convert_options=options,
-        )
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            for name in as_text:
-                place = table.column_names.index(name)
-                table = table.set_column(place, name, self._cells(name, table.column(place), types[name]))
-            yield table
-
-    def _has_own_cells(self, name: str, kind: Any) -> bool:
-        return kind != pa.binary() and (self._form.trim or name in self._form.missing_in)
-
-    def _cells(self, name: str, column: Any, kind: Any) -> Any:
-        """A column that was read as text, without blanks and codes for gaps, in its type."""
-        if self._form.trim:
-            column = pc.utf8_trim_whitespace(column)
-        gaps = pa.array([*self._gaps, *self._form.codes_of(name)], pa.string())
-        column = pc.if_else(pc.is_in(column, gaps), pa.scalar(None, pa.string()), column)
-        if kind == pa.float64() and self._form.decimal == ",":
-            column = pc.replace_substring(column, ",", ".")
-        return column.cast(kind)
-
-    def _next(self, tables: Iterator[pa.Table]) -> pa.Table | None:
         try:
-            return next(tables, None)
-        except OSError:
-            raise DataError(_CUT_OFF.format(self._label)) from None
+            return parse_piece(piece, self._form, self._names, options)
         except (pa.ArrowException, ValueError):
-            pass  # its message quotes a cell
-        self._explain()
-        raise DataError(f"{self._label} is not a CSV file that can be read")
+            return None
 
-    def _explain(self) -> None:
-        """Find out, cell by cell unquoted, why a file cannot be read: its text, its lines or one of its columns."""
-        refuse_other_encoding(self._source, self._label, self._form)
-        self._try(dict.fromkeys(self._types, pa.binary()), IRREGULAR.format(self._label))
-        for name, kind in self._types.items():
-            wanted = _IN_WORDS[str(kind)].format(encoding=self._form.encoding.upper())
-            problem = f"{self._label}: column {name!r} holds cells that are not {wanted}: {_INSTEAD}"
-            problem += _OTHER_ENCODING if kind == pa.string() else ""
-            self._try({name: kind}, problem)
 
-    def _try(self, types: dict[str, Any], problem: str) -> None:
-        safely(lambda: sum(table.num_rows for table in self._tables(types)), problem)
+def _parser_type(rules: CellRules) -> Any:
+    """Return a type that Arrow may parse a column as: one for which it accepts nothing that the grammar refuses."""
+    codes_are_numbers = all(parse_number(code) is not None for code in rules.codes)
+    if rules.kind in ("number", "whole") and codes_are_numbers:
+        return pa.float64()
+    return pa.bool_() if rules.kind == "truth" and not rules.codes else pa.string()
+
+
+def _has_nan(column: Any) -> bool:
+    """Return whether Arrow read a text as NaN: the grammar has fewer spellings."""
+    return pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() is True
+
+
+def csv_pieces(source: TablePath | bytes, label: str, form: FileFormat) -> Iterator[bytes]:
+    """Yield the records of a file as text, some megabytes at a time, without the line of names."""
+    has_names = not form.names
+    for piece in record_pieces(source, label, form):
+        if has_names:
+            piece, has_names = piece[_first_record(piece, form) :], False
+        if piece:
+            check_text(piece, label, form)
+            yield piece
+
+
+def _first_record(piece: bytes, form: FileFormat) -> int:
+    """Return where the first record ends."""
+    end = piece.find(b"\n") + 1
+    while form.line_breaks and piece.count(b'"', 0, end) % 2:
+        end = piece.find(b"\n", end) + 1
+    return end
+
+
+def parse_piece(piece: bytes, form: FileFormat, names: list[str], options: Any) -> pa.Table:
+    """Return the records of a piece; errors of Arrow may quote a cell.
+
+    With one column, an empty line is a missing cell; with several columns it is skipped.
+    """
+    if piece.startswith(codecs.BOM_UTF8):
+        piece = codecs.BOM_UTF8 + piece  # Arrow drops one, and that of the file was removed before
+    table = arrow_csv.read_csv(
+        pa.BufferReader(piece),
+        read_options=arrow_csv.ReadOptions(column_names=names, block_size=max(len(piece), 1)),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=form.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
+        ),
+        convert_options=options,
+    )
+    if not form.line_breaks and table.num_rows != _lines_in(piece, len(names) > 1):
+        raise ValueError("a record is not a line")
+    return table
+
+
+def _lines_in(piece: bytes, skips_empty: bool) -> int:
+    lines = piece.count(b"\n")
+    if not skips_empty or (b"\n\n" not in piece and b"\n\r\n" not in piece and piece[:1] not in b"\r\n"):
+        return lines
+    return sum(line not in (b"", b"\r") for line in piece.split(b"\n")[:-1])
 
 
 def parse_csv(content: bytes, schema: Schema) -> pa.Table:
-    """The rows of a CSV text in UTF-8 that starts with a line of column names, with the types the schema states."""
-    return CsvRows(content, "the text", schema.model_copy(update={"file": PLAIN})).in_memory()
+    """Return the rows of a CSV text in UTF-8 with commas, decimal points and a line of column names.
+
+    Of the schema's file format, the codes for gaps and ``trim`` apply, as they do to tables in memory.
+    """
+    form = FileFormat(missing=schema.file.missing, missing_in=schema.file.missing_in, trim=schema.file.trim)
+    return CsvRows(content, "the text", schema.model_copy(update={"file": form})).in_memory()
 
 
 def read_csv_as_it_is(path: TablePath, form: FileFormat = PLAIN, *, as_text: bool = False) -> pa.Table:
-    """A CSV file without a schema: all columns, as text or of the types that pyarrow takes them for."""
+    """Return all columns of a CSV file, as text or in the types that pyarrow guesses."""
     names = csv_header(path, str(path), form)
-    as_table(pa.table([[]] * len(names), names=names), names)
-    if not form.names and _has_one_line(path, str(path), form):
+    refuse_repeated_names(names, names)
+    options = text_options(names) if as_text else guess_options(form)
+    text = b"".join(csv_pieces(path, str(path), form))
+    if not text:
         return pa.table({name: pa.array([], pa.string()) for name in names})
-    options = cells_as_text(names) if as_text else types_to_guess(form)
-    return safely(lambda: opened_csv(path, form, names, options).read_all(), IRREGULAR.format(path))
+    return safely(lambda: parse_piece(text, form, names, options), IRREGULAR.format(path))
 
 
-def cells_as_text(names: list[str]) -> Any:
-    """Every cell as it stands there, "007" and "NA" too."""
+def guess_types(path: TablePath, form: FileFormat, names: list[str]) -> list[Any]:
+    """Return the types that pyarrow guesses from the file's first records."""
+    first = next(csv_pieces(path, str(path), form), None)
+    if first is None:
+        return [pa.null()] * len(names)
+    return list(parse_piece(first, form, names, guess_options(form)).schema.types)
+
+
+def read_csv_cells(path: TablePath, form: FileFormat, names: list[str]) -> Iterator[pa.Table]:
+    """Yield a file with every cell as text, a piece at a time."""
+    options, problem = text_options(names), IRREGULAR.format(path)
+    for piece in csv_pieces(path, str(path), form):
+        yield safely(partial(parse_piece, piece, form, names, options), problem)
+
+
+def text_options(names: list[str]) -> Any:
+    """Return options that keep every cell as it is written, including "007" and "NA"."""
     return arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=[])
 
 
-def types_to_guess(form: FileFormat) -> Any:
-    """How pyarrow tells types and gaps by itself."""
+def guess_options(form: FileFormat) -> Any:
+    """Return options with which pyarrow guesses types and gaps."""
     codes = [*arrow_csv.ConvertOptions().null_values, *form.missing]
     gaps = [*codes, *(f" {code}" for code in codes)] if form.trim else codes
     return arrow_csv.ConvertOptions(null_values=gaps, strings_can_be_null=True, decimal_point=form.decimal)
 
 
-def opened_csv(path: TablePath, form: FileFormat, names: list[str], options: Any) -> Any:
-    """A file that pyarrow reads in pieces; what it raises may quote a cell."""
-    return arrow_csv.open_csv(
-        _for_arrow(path),
-        read_options=_read_options(form, names),
-        parse_options=_lines(form, names),
-        convert_options=options,
-    )
-
-
 def write_csv(tables: Iterable[pa.Table], path: Path, form: FileFormat = PLAIN) -> None:
-    """Write a file as its format says, from tables of the same columns: the same schema reads it."""
-    encoder = codecs.getincrementalencoder(_encoding(form))()
-    problem = f"{path}: some cells cannot be written in {form.encoding}: state another encoding in the schema"
+    """Write tables with the same columns to a file in this format; the same schema reads it."""
+    encoder = codecs.getincrementalencoder("utf-8" if is_utf8(form) else form.encoding)()
+    problem = (
+        f"{path}: some cells cannot be written in {form.encoding}. State another encoding in the schema."
+    )
     with path.open("wb") as file:
         for number, table in enumerate(tables):
-            text = io.BytesIO()
             has_names = number == 0 and not form.names
-            options = arrow_csv.WriteOptions(delimiter=form.delimiter, include_header=has_names)
-            arrow_csv.write_csv(table, text, options)
-            file.write(safely(partial(encoder.encode, text.getvalue().decode("utf-8")), problem))
+            text = _csv_text(_plain_table(table, form), form, has_names)
+            file.write(safely(partial(encoder.encode, text), problem))
 
 
-def _read_options(form: FileFormat, names: list[str], **others: Any) -> Any:
-    """Arrow reads names itself, unless there are none, or some with blanks around them."""
-    if form.names or form.trim:
-        others |= {"column_names": names, "skip_rows": 0 if form.names else 1}
-    return arrow_csv.ReadOptions(encoding=_encoding(form), **others)
-
-
-def _encoding(form: FileFormat) -> str:
-    """Arrow's own way to read UTF-8 is the quickest, and it skips a byte order mark."""
-    return (
-        "utf8" if form.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig") else form.encoding
+def _csv_text(table: pa.Table, form: FileFormat, has_names: bool) -> str:
+    text = io.BytesIO()
+    options = arrow_csv.WriteOptions(delimiter=form.delimiter, include_header=has_names)
+    problem = (
+        "the table has a column that a .csv file cannot store. Write a .parquet file, or drop the column."
     )
+    safely(lambda: arrow_csv.write_csv(table, text, options), problem)
+    return text.getvalue().decode("utf-8")
 
 
-def _lines(form: FileFormat, names: list[str]) -> Any:
-    """Line breaks inside cells do not depend on where Arrow cuts; an empty line of one column is a missing cell."""
-    return arrow_csv.ParseOptions(
-        delimiter=form.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
-    )
+def _plain_table(table: pa.Table, form: FileFormat) -> pa.Table:
+    """Return a table that a file of this format can store, numbers with its decimal sign; refuse other tables."""
+    for index, name in enumerate(table.column_names):
+        column, label = table.column(index), f"column {name!r}"
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_nested(kind) or _is_binary(kind):
+            raise DataError(
+                f"{label} holds {type_name(kind)}, which a .csv file cannot store. Write .parquet, or drop the column."
+            )
+        if has_fractions(kind) and (form.decimal != "." or kind != pa.float64()):
+            table = table.set_column(index, name, numbers_as_text(plain_column(column), form.decimal))
+        elif is_text(kind):
+            _check_line_ends(plain_column(column), form, label)
+    return table
+
+
+def _is_binary(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
+
+
+def _check_line_ends(text: Any, form: FileFormat, label: str) -> None:
+    """Refuse cells whose line breaks the reader would refuse."""
+    pattern = r"\r([^\n]|\z)" if form.line_breaks else r"[\r\n]"
+    if not pa.types.is_null(text.type) and pc.any(pc.match_substring_regex(text, pattern)).as_py():
+        instead = "" if form.line_breaks else ", or state file: {line_breaks: true} in the schema"
+        raise DataError(
+            f"{label} holds line breaks or carriage returns, which a .csv file of this format cannot store. Write a "
+            f".parquet file{instead}"
+        )
+
+
+def has_fractions(kind: Any) -> bool:
+    """Return whether numbers of an Arrow type are written with a decimal sign."""
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def numbers_as_text(column: Any, decimal: str) -> Any:
+    """Return floats or decimals as text that is read as the same number; single precision is widened first."""
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+    return pc.replace_substring(column.cast(pa.string()), ".", decimal)
 
 
 def csv_header(source: TablePath | bytes, label: str, form: FileFormat = PLAIN) -> list[str]:
-    """The column names of a CSV file or text: those of its format, or else its first line."""
+    """Return the column names of a CSV file or text: those of its format, else those of its first line."""
     if form.names:
         return list(form.names)
+    pieces = record_pieces(source, label, form, _FIRST_READ, _MAX_HEADER)
+    first = next(pieces, b"")
+    pieces.close()  # type: ignore[attr-defined]
 
-    def first_line() -> list[str]:
-        with _text(source, form) as text:
-            names = next(csv.reader(text, delimiter=form.delimiter, skipinitialspace=form.trim), [])
-        "".join(names).encode("utf-8")
-        return [name.strip() for name in names] if form.trim else names
+    def names_in() -> list[str]:
+        text = first[: _first_record(first, form)].decode("utf-8")
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter), [])
 
-    problem = f"{label} is not a CSV file in {form.encoding.upper()}: convert it, or state its encoding in the schema, "
-    names = safely(first_line, f"{problem}file: {{encoding: cp1252}} or utf-16 for example")
+    names = safely(names_in, not_encoded(label, form))
     if not names:
-        raise DataError(f"{label} is empty: its first line must name the columns")
-    return names
-
-
-def _text(source: TablePath | bytes, form: FileFormat) -> io.TextIOWrapper:
-    """The decoded text; it is decoded ahead, so bytes that do not fit may only count against the line they are in."""
-    encoding = "utf-8-sig" if _encoding(form) == "utf8" else form.encoding
-    return io.TextIOWrapper(opened_bytes(source), encoding=encoding, errors="surrogateescape", newline="")
-
-
-def opened_bytes(source: TablePath | bytes) -> Any:
-    """A stream of the bytes, unpacked if the name says that they are packed."""
-    if isinstance(source, StoredPath):
-        return source.stream()
-    return pa.input_stream(str(source), "detect") if isinstance(source, Path) else io.BytesIO(source)
-
-
-def _for_arrow(source: TablePath | bytes) -> Any:
-    """What Arrow opens by itself, or reads."""
-    if isinstance(source, StoredPath):
-        return source.stream()
-    return pa.BufferReader(source) if isinstance(source, bytes) else source
-
-
-def refuse_other_encoding(source: TablePath | bytes, label: str, form: FileFormat) -> None:
-    """Refuse a file that is not in the encoding that its format states."""
-    if _encoding(form) == "utf8":
-        return  # a column that is not says so
-
-    def decoded() -> None:
-        with io.TextIOWrapper(opened_bytes(source), encoding=form.encoding, newline="") as text:
-            while text.read(PIECE):
-                pass
-
-    safely(
-        decoded,
-        f"{label} is not in {form.encoding}: state its encoding in the schema, file: {{encoding: ...}}",
-    )
-
-
-def _has_one_line(source: TablePath | bytes, label: str, form: FileFormat) -> bool:
-    """A header without even a line break: a table without rows, which Arrow takes for a broken file."""
-
-    def one_line() -> bool:
-        with _text(source, form) as text:
-            return not text.read(_LONGEST_HEADER).strip("\r\n").count("\n") and not text.read(1)
-
-    return safely(one_line, _CUT_OFF.format(label))
+        raise DataError(f"{label} is empty. Its first line must name the columns.")
+    return [name.strip(BLANKS) for name in names] if form.trim else names

@@ -1,4 +1,4 @@
-"""How a file is written, told from its first lines; the holder reviews it before anything is read by it."""
+"""Detect the format of a CSV file from its first lines; the holder reviews it before a row is read with it."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from collections.abc import Sequence
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath
-from privlearn.data.sources.csv_files import PIECE, opened_bytes
+from privlearn.data.sources.csv_lines import PIECE, open_bytes
+from privlearn.data.sources.schema_columns import likely_delimiter
 from privlearn.data.sources.table import safely
-from privlearn.data.sources.wanted import likely_delimiter
 from privlearn.errors import DataError
 
-_LOOKED_AT = 1000  # lines
+_MAX_LINES = 1000  # lines
 _CODES = ("?", "-", "--", ".", "*")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 _NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def detect_format(path: TablePath, names: Sequence[str] = ()) -> FileFormat:
-    """PRIVATE: what the first lines of a CSV file look like: signs between cells, never what cells say.
+    """PRIVATE: detect delimiter, decimal sign, encoding and codes for gaps in the first lines of a CSV file.
 
-    For a template that the holder reads and corrects. The bits that it takes from rows (is there a ``?``, is the text
-    UTF-8) say how the file was exported; whoever thinks that they say more can delete them.
+    The result goes into a template that the holder reviews. It has a few bits about the rows (is there a ``?``, is the
+    text UTF-8), which show how the file was exported; the holder can delete them.
 
     Parameters
     ----------
     names : sequence of str, optional
         The columns' names, if the first line does not have them.
     """
-    start = safely(lambda: _start(path), f"{path} cannot be read: it may be cut off or damaged")
+    start = safely(lambda: _start(path), f"{path} cannot be read. It may be cut off or damaged.")
     encoding = _encoding(start)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
     delimiter = likely_delimiter(text.split("\n", 1)[0])
     lines = safely(
-        lambda: list(csv.reader(io.StringIO(text), delimiter=delimiter))[:_LOOKED_AT],
-        f"{path} is not a regular CSV file: check its lines",
+        lambda: list(csv.reader(io.StringIO(text), delimiter=delimiter))[:_MAX_LINES],
+        f"{path} is not a regular CSV file. Check its lines.",
     )
     if not lines:
-        raise DataError(f"{path} is empty: its first line must name the columns")
+        raise DataError(f"{path} is empty. Its first line must name the columns.")
     _check_names(path, lines[0], names)
     cells = {cell.strip() for line in lines[0 if names else 1 :] for cell in line}
     return FileFormat(
@@ -54,23 +54,23 @@ def detect_format(path: TablePath, names: Sequence[str] = ()) -> FileFormat:
     )
 
 
-def look_of(path: TablePath, form: FileFormat) -> str:
-    """PRIVATE: the end of a message about a file that cannot be read as its format says: what it looks like instead."""
+def describe_look(path: TablePath, form: FileFormat) -> str:
+    """PRIVATE: return the end of a message about an unreadable file: the format that its first lines suggest."""
     try:
-        found = detect_format(path, form.names)
+        likely = detect_format(path, form.names)
     except DataError:
         return ""
-    if _same_encoding(found.encoding, form.encoding):
+    if _same_encoding(likely.encoding, form.encoding):
         return ""
-    seen = f"encoding: {found.encoding}"
-    if found.delimiter != form.delimiter:
-        seen += f', delimiter: "{found.delimiter}"'.replace("\t", "\\t")
-    return f". Its first lines look as if the schema had to say file: {{{seen}}}"
+    settings = f"encoding: {likely.encoding}"
+    if likely.delimiter != form.delimiter:
+        settings += f', delimiter: "{likely.delimiter}"'.replace("\t", "\\t")
+    return f". Its first lines suggest to write in the schema file: {{{settings}}}"
 
 
-def is_mistaken_for(path: TablePath, form: FileFormat) -> str | None:
-    """PRIVATE: UTF-8, where the format states an encoding that can read anything, and reads it wrongly."""
-    start = safely(lambda: _start(path), f"{path} cannot be read: it may be cut off or damaged")
+def misread_encoding(path: TablePath, form: FileFormat) -> str | None:
+    """PRIVATE: return "utf-8" if the file is in UTF-8 and its format states an encoding that misreads it; else None."""
+    start = safely(lambda: _start(path), f"{path} cannot be read. It may be cut off or damaged.")
     plain = PLAIN.encoding
     mistaken = not start.isascii() and not _same_encoding(form.encoding, plain) and _encoding(start) == plain
     return plain if mistaken else None
@@ -82,12 +82,12 @@ def _same_encoding(one: str, other: str) -> bool:
 
 
 def _start(path: TablePath) -> bytes:
-    with opened_bytes(path) as raw:
+    with open_bytes(path) as raw:
         return bytes(raw.read(PIECE))
 
 
 def _encoding(start: bytes) -> str:
-    """UTF-16 has a mark or zeros; what is not UTF-8 was mostly written by Windows, and anything can be latin-1."""
+    """Return UTF-16 if there is a mark or zeros, else the first of UTF-8, cp1252 (Windows) and latin-1 that fits."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in start[:2]:
@@ -102,13 +102,13 @@ def _encoding(start: bytes) -> str:
 
 
 def _check_names(path: TablePath, first: list[str], names: Sequence[str]) -> None:
-    """A first line with numbers is a row; no message may quote it."""
+    """Refuse a first line with numbers: it is a row, and no message may quote it."""
     if names and len(names) != len(first):
         raise DataError(
-            f"{path} has {len(first)} columns and there are {len(names)} names: give one for each column"
+            f"{path} has {len(first)} columns and there are {len(names)} names. State one for each column."
         )
     if not names and any(_NUMBER.fullmatch(cell.strip()) for cell in first):
         raise DataError(
-            f"the first line of {path} holds numbers, not names: put a line of column names before the data, or "
-            f"give a name for each of its {len(first)} columns: --names age,job,..."
+            f"the first line of {path} holds numbers, not names. Put a line of column names before the data, or "
+            f"name each of its {len(first)} columns: --names age,job,..."
         )

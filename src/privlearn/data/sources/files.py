@@ -1,4 +1,8 @@
-"""Files and folders of rows: CSV, Parquet and those of other programs, and whose rows they are."""
+"""Open files and directories of rows: CSV, Parquet, workbooks and files of statistics programs.
+
+`open_records` is for rows to learn from: it refuses tables whose columns leave open what a person is.
+`open_rows` skips that check, for rows to predict. Both read only the schema's columns.
+"""
 
 from __future__ import annotations
 
@@ -10,95 +14,104 @@ from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
-from privlearn.data.sources.folders import check_alike, files_of, partition
-from privlearn.data.sources.gaps import read_block
-from privlearn.data.sources.identifiers import unclear_persons
+from privlearn.data.sources.directories import check_same_columns, list_files, partition
+from privlearn.data.sources.identifiers import possible_person_columns
 from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
-from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, joined, taken
-from privlearn.data.sources.steady import SteadyRows
+from privlearn.data.sources.read_columns import read_block, read_column
+from privlearn.data.sources.row_source import (
+    BLOCK,
+    JoinedRows,
+    RowSource,
+    TableRows,
+    TableSource,
+    concatenate_tables,
+)
+from privlearn.data.sources.schema_columns import columns_to_read, rules_of, schema_columns
 from privlearn.data.sources.table import as_source, as_table, column_names, safely
-from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
+from privlearn.data.sources.unchanged_file import UnchangedFile
 from privlearn.errors import DataError, SchemaError, did_you_mean
-from privlearn.heavy import pa, parquet
+from privlearn.imports import pa, parquet
 
-MOST_SHOWN = 8
+MAX_NAMES = 8  # in a message
+NO_PARQUET = "{} cannot be read as Parquet. It may be cut off or damaged: write it again."
+_COMPRESSED = (".gz", ".bz2", ".zst")
+TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 
 
 def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
-    """Refuse a table to learn from that may hold several rows per person while its schema does not say so.
+    """Refuse a table to learn from that may have several rows per person if the schema does not state it.
 
-    Only the columns' names are looked at, which are public, and no cell.
+    Only the names of columns are checked, which are public.
     """
-    found = unclear_persons(schema, names)
-    if found:
-        shown = ", ".join(map(repr, found[:MOST_SHOWN]))
+    identifiers = possible_person_columns(schema, names)
+    if identifiers:
         raise SchemaError(
-            f"the table has columns that are named like identifiers ({shown}), and the schema does not say what a "
-            "person is: if somebody may have several rows, write in the schema which of them tells people apart, "
-            f"`person: {found[0]}` for example (not one that numbers visits or codes), since people would be protected "
-            "less than the certificate says; if every row is another person, write `one_row_per_person: true`"
+            f"columns are named like identifiers ({', '.join(map(repr, identifiers[:MAX_NAMES]))}), and the schema "
+            "does not say what a person is. If a person may have several rows, write in the schema which column "
+            f"tells people apart, for example `person: {identifiers[0]}` (not one that numbers visits or codes): "
+            "otherwise people are protected less than the certificate states. If every row is a different person, "
+            "write `one_row_per_person: true`."
         )
 
 
 def open_table(data: Any, schema: Schema, columns: Sequence[str]) -> RowSource[pa.Table]:
-    """Whatever holds rows to learn from, as a source, once its columns' names leave no doubt what a person is."""
+    """Return a table in memory, or an iterator of tables, as a source of rows to learn from."""
     rows = as_source(data) if isinstance(data, Iterator) else data
     refuse_unclear_persons(schema, column_names(rows))
     return as_source(rows, columns)
 
 
-NO_PARQUET = "{} is not a Parquet file that can be read: it may be cut off or damaged"
-
-
 def read_table(path: str | TablePath, schema: SchemaLike | None = None) -> pa.Table:
-    """Read a .csv (also .gz, .bz2 or .zst) or .parquet file, or a folder of such; workbooks, SPSS, Stata and SAS files
-    with an extra.
+    """Read a CSV file (.csv; also .gz, .bz2 or .zst), a Parquet file, or a directory of such files.
+
+    Workbooks, SPSS, Stata and SAS files need an extra: ``pip install 'privlearn[files]'``.
 
     Parameters
     ----------
     path : path or address
-        The file. A CSV file starts with a line of column names, unless the schema's ``file`` has them.
+        The file. A CSV file starts with a line of column names, unless the schema's ``file`` states them.
     schema : Schema, optional
-        With it, only its columns (features, target, person; as far as the file has them) are read, with the
-        types it states; without it, a CSV file's types are guessed by pyarrow.
+        With it, only its columns (features, target, person; those that the file has) are read, in the
+        types it states; without it, pyarrow guesses the types of a CSV file.
     """
     if schema is None:
-        return _read_whole(existing(path), PLAIN, as_text=False)
-    return joined(open_rows(path, as_schema(schema)).blocks())
+        return _read_whole(existing_file(path), PLAIN, as_text=False)
+    return concatenate_tables(open_rows(path, as_schema(schema)).blocks())
 
 
 def open_records(path: str | TablePath, schema: SchemaLike) -> RowSource[pa.Table]:
-    """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time.
+    """Return the rows to learn from, in blocks; refuse tables whose columns leave open what a person is.
 
     Parameters
     ----------
     path : path or address
-        A file; a folder, with all files in it and below; or a pattern such as ``data/*.parquet``. Also in S3-compatible
-        storage: ``s3://bucket/folder/``.
+        A file; a directory, with all files in it and below; or a pattern such as ``data/*.parquet``. Also in
+        S3-compatible storage: ``s3://bucket/directory/``.
     schema : Schema
     """
     schema = as_schema(schema)
-    reason = "of which the schema speaks: add it to the table, or remove it from the schema"
-    check_columns(path, schema, known_columns(schema), reason)
-    root, files = files_of(table_path(path))
+    reason = "which is in the schema. Add it to the table, or remove it from the schema"
+    check_columns(path, schema, schema_columns(schema), reason)
+    root, files = list_files(table_path(path))
     for file in files:
         refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])
     return open_rows(path, schema)
 
 
-def check_columns(path: str | TablePath, schema: Schema, wanted: Iterable[str], reason: str) -> None:
-    """Refuse files that lack one of these columns; the reason says who asks for it and what to do."""
-    root, files = files_of(table_path(path))
+def check_columns(path: str | TablePath, schema: Schema, required: Iterable[str], reason: str) -> None:
+    """Refuse files without one of the required columns; the reason ends the message, and says what to do."""
+    root, files = list_files(table_path(path))
     for file in files:
         names = [*names_in(file, schema.file), *partition(file, root)]
-        wanted_columns(names, schema, str(file))  # a file without names has none, and may not be quoted
-        for name in wanted:
+        # Refuses files without a line of names first: messages about them must not quote their first line.
+        columns_to_read(names, schema, str(file))
+        for name in required:
             if name not in names:
                 raise DataError(f"{file} has no column {name!r}, {reason}{did_you_mean(name, names)}")
 
 
 def names_in(file: TablePath, form: FileFormat = PLAIN) -> list[str]:
-    """The names of a file's columns."""
+    """Return the names of a file's columns."""
     if is_parquet(file):
         return list(parquet_schema(file).names)
     if is_program_file(file):
@@ -107,132 +120,119 @@ def names_in(file: TablePath, form: FileFormat = PLAIN) -> list[str]:
 
 
 def read_cells(path: str | TablePath, form: FileFormat = PLAIN) -> pa.Table:
-    """A file with every cell as it stands there: those of a CSV file as text, "007" and "NA" too."""
-    return _read_whole(existing(path), form, as_text=True)
+    """Return all cells of a file as written; those of a CSV file as text, including "007" and "NA"."""
+    return _read_whole(existing_file(path), form, as_text=True)
 
 
 def _read_whole(path: TablePath, form: FileFormat, *, as_text: bool) -> pa.Table:
     if is_parquet(path):
-        return _read_parquet(path)
-    return (
-        read_program_file(path, form)
-        if is_program_file(path)
-        else read_csv_as_it_is(path, form, as_text=as_text)
-    )
-
-
-def read_records(path: str | TablePath, schema: Schema) -> pa.Table:
-    """The same, all at once."""
-    return joined(open_records(path, schema).blocks())
+        table = safely(open_parquet(path).read, NO_PARQUET.format(path))
+        return as_table(table, parquet_schema(path).names)
+    if is_program_file(path):
+        return read_program_file(path, form)
+    return read_csv_as_it_is(path, form, as_text=as_text)
 
 
 def open_rows(path: str | TablePath, schema: Schema) -> RowSource[pa.Table]:
-    """The rows of a file, or of all files of a folder in the order of their names, a block in memory at a time."""
-    root, files = files_of(table_path(path))
-    known = known_columns(schema)
-    check_alike({file: _kinds(file, root, schema.file, known) for file in files})
+    """Return the rows of a file, or of all files of a directory in the order of their names, in blocks."""
+    root, files = list_files(table_path(path))
+    described = schema_columns(schema)
+    check_same_columns({file: _column_types(file, root, schema.file, described) for file in files})
     parts = [(str(file), _open_file(file, root, schema)) for file in files]
     return parts[0][1] if len(parts) == 1 else JoinedRows(parts)
 
 
-class ParquetRows(RowSource["pa.Table"]):
-    """A Parquet file, read a block at a time."""
+class ParquetRows(TableSource):
+    """A Parquet file, read in blocks."""
 
     def __init__(self, path: TablePath, schema: Schema) -> None:
-        self._path, self._form = path, schema.file
-        self._columns = wanted_columns(parquet_schema(path).names, schema, str(path))
-        self._problem = NO_PARQUET.format(path)
+        self._path, self._schema = path, schema
+        self._columns = columns_to_read(parquet_schema(path).names, schema, str(path))
         self._rows = rows_of_parquet(path)
 
     def __len__(self) -> int:
         return self._rows
 
     def blocks(self) -> Iterator[pa.Table]:
-        file = opened_parquet(self._path)
+        file = open_parquet(self._path)
         if not self._rows:
             yield as_table(file.schema_arrow.empty_table(), self._columns)
         batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
-        while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
-            yield read_block(batch, self._columns, self._form)
-
-    def take(self, places: Places) -> TableRows:
-        return taken(self.blocks(), places)
+        while (batch := safely(lambda: next(batches, None), NO_PARQUET.format(self._path))) is not None:
+            yield read_block(batch, self._columns, self._schema)
 
 
-class PartitionRows(RowSource["pa.Table"]):
-    """A file in folders whose names say what all of its rows have in common: ``year=2024/ward=east/part.parquet``."""
+class PartitionRows(TableSource):
+    """A file whose directories state columns for all its rows: ``year=2024/ward=east/part.parquet``."""
 
-    def __init__(self, rows: RowSource[pa.Table], common: Mapping[str, str], schema: Schema) -> None:
+    def __init__(self, rows: RowSource[pa.Table], cells: Mapping[str, str | None], schema: Schema) -> None:
         self._rows = rows
-        known = known_columns(schema)
-        self._common = {name: _stated(name, value, schema) for name, value in common.items() if name in known}
+        described = schema_columns(schema)
+        self._cells = {
+            name: _read_stated(name, text, schema) for name, text in cells.items() if name in described
+        }
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def blocks(self) -> Iterator[pa.Table]:
         for block in self._rows.blocks():
-            for name, value in self._common.items():
-                block = block.append_column(name, pa.repeat(value, block.num_rows))
+            for name, cell in self._cells.items():
+                if name in block.column_names:
+                    raise DataError(
+                        f"column {name!r} is in the file and in the name of a directory. Rename one."
+                    )
+                block = block.append_column(name, pa.repeat(cell, block.num_rows))
             yield block
 
-    def take(self, places: Places) -> TableRows:
-        return taken(self.blocks(), places)
 
-
-def _stated(name: str, text: str, schema: Schema) -> Any:
-    """What the name of a folder says of a column."""
-    return safely(
-        lambda: pa.array([text]).cast(arrow_type(schema, name))[0],
-        f"a folder's name does not say what the schema's column {name!r} is: correct one of them",
-    )
+def _read_stated(name: str, text: str | None, schema: Schema) -> Any:
+    """Return the cell that a directory's name states for a column."""
+    cell = pa.chunked_array([pa.array([text], pa.string())])
+    return read_column(cell, rules_of(schema, name), f"the name of a directory, for column {name!r},")[0]
 
 
 def _open_file(file: TablePath, root: TablePath, schema: Schema) -> RowSource[pa.Table]:
     rows: RowSource[pa.Table]
     if is_program_file(file):
         table = read_program_file(file, schema.file)
-        rows = TableRows(table.select(wanted_columns(table.column_names, schema, str(file))))
+        rows = TableRows(read_block(table, columns_to_read(table.column_names, schema, str(file)), schema))
     else:
         rows = ParquetRows(file, schema) if is_parquet(file) else CsvRows(file, str(file), schema)
-    common = partition(file, root)
-    return SteadyRows(PartitionRows(rows, common, schema) if common else rows, file)
+    cells = partition(file, root)
+    return UnchangedFile(PartitionRows(rows, cells, schema) if cells else rows, file)
 
 
-def _kinds(file: TablePath, root: TablePath, form: FileFormat, known: list[str]) -> dict[str, Any]:
-    """The columns of a file that a schema speaks of, with their types where the file states them."""
+def _column_types(file: TablePath, root: TablePath, form: FileFormat, described: list[str]) -> dict[str, Any]:
+    """Return the schema's columns of a file, with their types if the file states them, else None."""
     if is_parquet(file):
-        found = {field.name: field.type for field in parquet_schema(file)}
+        types = {field.name: field.type for field in parquet_schema(file)}
     else:
-        found = dict.fromkeys(names_in(file, form))
-    found |= dict.fromkeys(partition(file, root))
-    return {name: kind for name, kind in found.items() if name in known}
+        types = dict.fromkeys(names_in(file, form))
+    types |= dict.fromkeys(partition(file, root))
+    return {name: kind for name, kind in types.items() if name in described}
 
 
-def existing(path: str | TablePath) -> TablePath:
-    """The path of a file that is there."""
+def existing_file(path: str | TablePath) -> TablePath:
+    """Return the path of a file; refuse a path without a file."""
     path = table_path(path)
     if not path.is_file():
-        raise DataError(f"{path} is not a file: check the path")
+        raise DataError(f"{path} is not a file. Check the path.")
     return path
 
 
 def write_table(table: pa.Table, path: str | Path, form: FileFormat = PLAIN) -> None:
     """Write a .csv or .parquet file."""
     if is_program_file(Path(path)):
-        raise DataError(f"{path}: tables are written as .csv or .parquet")
+        raise DataError(f"{path}: tables are written as .csv or .parquet. Change the ending.")
     if is_parquet(Path(path)):
         parquet.write_table(table, path)
     else:
         write_csv([table], Path(path), form)
 
 
-_COMPRESSED = (".gz", ".bz2", ".zst")
-TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
-
-
 def is_parquet(path: TablePath) -> bool:
-    """True for Parquet, False for CSV and for files of other programs; any other name is refused."""
+    """Return True for Parquet, False for text and files of other programs; refuse any other name."""
     name = path.name.lower()
     if name.endswith(".parquet"):
         return True
@@ -240,12 +240,12 @@ def is_parquet(path: TablePath) -> bool:
         return False
     raise DataError(
         f"{path}: the name of a table must end in .csv, .csv.gz or .parquet, in {', '.join(TEXT[1:])} (text with "
-        f"delimiters; {', '.join(_COMPRESSED)} too), or in {', '.join(ENDINGS)}"
+        f"delimiters; also {', '.join(_COMPRESSED)}), or in {', '.join(ENDINGS)}"
     )
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether a file's name says that its text is packed."""
+    """Return whether a file's name has the ending of compressed text."""
     return _compression(path.name.lower()) != ""
 
 
@@ -253,25 +253,19 @@ def _compression(name: str) -> str:
     return next((ending for ending in _COMPRESSED if name.endswith(ending)), "")
 
 
-def _read_parquet(path: TablePath) -> pa.Table:
-    names = parquet_schema(path).names
-    table = safely(opened_parquet(path).read, NO_PARQUET.format(path))
-    return as_table(table, names)
-
-
-def opened_parquet(path: TablePath) -> Any:
-    """A Parquet file, to read its row groups."""
-    place = path.open() if isinstance(path, StoredPath) else path
-    return safely(lambda: parquet.ParquetFile(place), NO_PARQUET.format(path))
+def open_parquet(path: TablePath) -> Any:
+    """Open a Parquet file, to read its row groups."""
+    file = path.open() if isinstance(path, StoredPath) else path
+    return safely(lambda: parquet.ParquetFile(file, page_checksum_verification=True), NO_PARQUET.format(path))
 
 
 def parquet_schema(path: TablePath) -> pa.Schema:
-    """The names and types of a Parquet file's columns."""
-    with opened_parquet(path) as file:
+    """Return the names and types of a Parquet file's columns."""
+    with open_parquet(path) as file:
         return file.schema_arrow
 
 
 def rows_of_parquet(path: TablePath) -> int:
-    """How many rows a Parquet file says that it has."""
-    with opened_parquet(path) as file:
+    """Return the number of rows that a Parquet file states."""
+    with open_parquet(path) as file:
         return int(file.metadata.num_rows)

@@ -1,4 +1,4 @@
-"""Which columns are named like numbers that people have, in English, German, French and Spanish; names are public."""
+"""Recognise columns that are named like identifiers of people, in English, German, French and Spanish."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ _PERSON = re.compile(rf"\b(pat|subj|usubj|{_ACRONYMS})|{_PEOPLE}|versicherte")
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
 
-def _words(name: str) -> str:
-    """``PatientenNr`` as ``patienten nr``, ``Numéro`` as ``numero``."""
+def _plain_name(name: str) -> str:
+    """Return ``PatientenNr`` as ``patienten nr``, ``Numéro`` as ``numero``."""
     plain = "".join(sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign))
     return " ".join(_BETWEEN_WORDS.split(plain)).lower().strip()
 
 
 def looks_like_identifier(name: str) -> bool:
-    """Whether a column is named like a number that people have: ``id``, ``patient_nbr``, ``Fallnr``, ``SSN``."""
-    return _IDENTIFIER.fullmatch(_words(name)) is not None
+    """Return whether a column is named like an identifier: ``id``, ``patient_nbr``, ``Fallnr``, ``SSN``."""
+    return _IDENTIFIER.fullmatch(_plain_name(name)) is not None
 
 
 def less_like_a_person(name: str) -> bool:
-    """Sorts ``patient_nbr`` before ``encounter_id``."""
-    return _PERSON.search(_words(name)) is None
+    """Return a sort key that puts ``patient_nbr`` before ``encounter_id``."""
+    return _PERSON.search(_plain_name(name)) is None
 
 
-def unclear_persons(schema: Schema, names: Iterable[str]) -> list[str]:
-    """The columns that make us ask what a person is, the likeliest first; none if the schema says it.
+def possible_person_columns(schema: Schema, names: Iterable[str]) -> list[str]:
+    """Return the columns that may identify persons, the likeliest first; none if the schema states what a person is.
 
-    Only the columns' names are looked at, which are public, and no cell. A feature whose values or days the schema
-    lists is no identifier, and neither is the target; a feature that is any number or text may be one.
+    Only the names of columns are read, which are public. Columns with listed values or dates, and the target, do not
+    identify persons; a feature that is a number or text may.
     """
     if schema.person is not None or schema.one_row_per_person or schema.rows_per_person > 1:
         return []
     clear = {name for name, kind in schema.columns.items() if not isinstance(kind, NumberColumn | TextColumn)}
     clear |= {schema.target.name} if schema.target else set()
-    found = (name for name in names if name not in clear and looks_like_identifier(name))
-    return sorted(found, key=less_like_a_person)
+    possible = (name for name in names if name not in clear and looks_like_identifier(name))
+    return sorted(possible, key=less_like_a_person)

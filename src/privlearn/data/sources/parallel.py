@@ -1,4 +1,4 @@
-"""Several blocks at a time, on as many cores as there are; what is made of them comes in their order."""
+"""Work on several blocks at a time, with results in the order of the blocks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TypeVar
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
-MOST_THREADS = 4  # each has a block in memory
+MAX_THREADS = 4  # each has a block in memory
 
 
 def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: bool = True) -> Iterator[Result]:
-    """``map(work, blocks)``, with threads if blocks are many: numpy and scipy let go of the interpreter in between.
+    """Yield ``work(block)`` for each block, with threads if there are many: numpy and scipy release the interpreter.
 
-    Blocks are read by the caller's thread. Results do not depend on the number of threads, nor do sums of them.
+    The caller's thread reads the blocks. Results, and sums of them, do not depend on the number of threads.
     """
-    threads = min(MOST_THREADS, _cores()) if many else 1
+    threads = min(MAX_THREADS, _cores()) if many else 1
     if threads == 1:
         yield from map(work, blocks)
         return
@@ -32,12 +32,12 @@ def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: boo
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
-        finally:  # whoever stops listening need not wait for what has not begun
+        finally:  # a caller that stops early does not wait for work that has not begun
             for future in waiting:
                 future.cancel()
 
 
 def _cores() -> int:
-    """Those that this process may use, where the system says so: Windows has only the number of all."""
+    """Return the number of cores that this process may use; on systems without such limits, of all cores."""
     allowed = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if allowed is None else len(allowed(0))

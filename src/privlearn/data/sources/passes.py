@@ -1,6 +1,6 @@
-"""Who wants to know how far a long computation is: passes over the rows so far, and rows read in the present one.
+"""Progress of a long computation: the number of the current pass over the rows, and the rows read in it.
 
-What is told follows from the rows (how many passes a solver needs, above all): it is for the trusted side alone.
+Progress depends on the rows (on the number of passes a solver needs, above all), so only the trusted side may see it.
 """
 
 from __future__ import annotations
@@ -12,45 +12,45 @@ from typing import Any
 
 
 class Passes:
-    """PRIVATE: how far the work inside `watch_passes` is.
+    """PRIVATE: the progress of the work inside `watch_passes`.
 
     Attributes
     ----------
     number : int
-        Of the present pass, counted from 1. How many there will be, nobody knows before.
+        Number of the current pass, counted from 1. The total is not known in advance.
     rows : int
-        Read in the present pass.
+        Rows read in the current pass.
     total : int or None
-        Rows of the present pass, as far as that is known.
+        Rows of the current pass, if known.
     is_under_way : bool
-        Whether a pass is being read: what goes through one of its blocks again is no pass of its own.
+        Whether a pass is being read: reading one of its blocks again is not a pass.
     """
 
-    def __init__(self, tell: Callable[[Passes], None] | None) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[Passes], None] | None) -> None:
+        self._report = report
         self.number = self.rows = 0
         self.total: int | None = None
         self.is_under_way = False
 
     def __str__(self) -> str:
-        of_all = "" if self.total is None else f" of {self.total:,}"
-        return f"pass {self.number}, row {self.rows:,}{of_all}"
+        of_total = "" if self.total is None else f" of {self.total:,}"
+        return f"pass {self.number}, row {self.rows:,}{of_total}"
 
     def begin(self, total: int | None) -> None:
         self.number, self.rows, self.total = self.number + 1, 0, total
 
     def advance(self, rows: int) -> None:
         self.rows += rows
-        if self._tell is not None:
-            self._tell(self)
+        if self._report is not None:
+            self._report(self)
 
 
-_watching: ContextVar[Passes | None] = ContextVar("passes", default=None)
+_current: ContextVar[Passes | None] = ContextVar("passes", default=None)
 
 
 @contextmanager
-def watch_passes(tell: Callable[[Passes], None] | None = None) -> Iterator[Passes]:
-    """Call ``tell`` after every block that is read inside the ``with`` block, on the trusted side.
+def watch_passes(report: Callable[[Passes], None] | None = None) -> Iterator[Passes]:
+    """Call ``report`` after every block that is read inside the ``with`` block, on the trusted side.
 
     Examples
     --------
@@ -60,17 +60,17 @@ def watch_passes(tell: Callable[[Passes], None] | None = None) -> Iterator[Passe
     ...     read = list(read_each(TableRows(pa.table({"age": [30, 40]})), len))
     pass 1, row 2
     """
-    passes = Passes(tell)
-    token = _watching.set(passes)
+    passes = Passes(report)
+    token = _current.set(passes)
     try:
         yield passes
     finally:
-        _watching.reset(token)
+        _current.reset(token)
 
 
-def watched(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]:
-    """The blocks of one pass, counted for whoever watches."""
-    passes = _watching.get()
+def count_pass(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]:
+    """Yield the blocks of one pass, and report them to `watch_passes`."""
+    passes = _current.get()
     if passes is None or passes.is_under_way:
         yield from blocks
         return
@@ -85,5 +85,5 @@ def watched(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]:
 
 
 def number_of_rows(block: Any) -> int:
-    """Of a table, a matrix, or cells by column, which need not know it themselves."""
+    """Return the number of rows of a table, of a matrix, or of cells by column."""
     return int((block if hasattr(block, "shape") else next(iter(block.values()))).shape[0])

@@ -1,6 +1,7 @@
-"""Rows that come in blocks: from a table or an array in memory, from a file, or encoded from another source.
+"""Row sources: rows in a fixed order that come in blocks, from memory, from a file, or encoded from another source.
 
-Whoever goes through the blocks needs memory for one of them, wherever the rows are.
+A pass over the blocks needs memory for one block, wherever the rows are. `TableSource` yields Arrow tables;
+`EncodedRows` yields vectors, or look-up rows for fast products (`Tables`).
 """
 
 from __future__ import annotations
@@ -15,37 +16,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.data.sources.parallel import in_order
-from privlearn.data.sources.passes import number_of_rows, watched
+from privlearn.data.sources.passes import count_pass, number_of_rows
 from privlearn.errors import DataError
-from privlearn.heavy import pa, sparse
+from privlearn.imports import pa, sparse
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 Matrix: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
-Places = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 
 BLOCK = 1 << 16  # rows; a few hundred features of them fit into any memory
-FEW = 1 << 17  # rows, for which threads cost more than they save
-FEWEST_AT_A_TIME = 1 << 12  # sparse rows; measured best of 2048 to 16384 on the census of benchmarks/scale.py
+FEW_ROWS = 1 << 17  # up to here threads cost more than they save
+MIN_SPARSE_ROWS = 1 << 12  # measured best of 2048 to 16384 on the census of benchmarks/scale.py
+_WRONG_LENGTH = (
+    "the source yielded a different number of rows than its length. Correct its __len__ or its blocks."
+)
 
 
 class RowSource(ABC, Generic[Block]):
-    """Rows in a fixed order, which may be gone through again and again."""
+    """Rows in a fixed order, of which any number of passes may be made."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
-        """The rows in their order, some of them at a time; where there are none, one empty block."""
+        """Yield the rows in their order, in blocks; one empty block if there are none."""
 
     @abstractmethod
-    def take(self, places: Places) -> RowSource[Block]:
-        """The rows at some places, in the order of the places."""
+    def take(self, indices: RowIndices) -> RowSource[Block]:
+        """Return the rows at these indices, in the order of the indices."""
 
 
-class TableRows(RowSource["pa.Table"]):
+class TableSource(RowSource["pa.Table"]):
+    """A source whose blocks are Arrow tables; without a known length, a pass counts the rows."""
+
+    def __len__(self) -> int:
+        return self._counted_rows
+
+    @cached_property
+    def _counted_rows(self) -> int:
+        return sum(block.num_rows for block in self.blocks())
+
+    def take(self, indices: RowIndices) -> TableRows:
+        order = np.argsort(indices, kind="stable")
+        ascending, parts, start = indices[order], [], 0
+        for block in self.blocks():
+            first, last = np.searchsorted(ascending, (start, start + block.num_rows))
+            parts.append(block.take(ascending[first:last] - start))
+            start += block.num_rows
+        return TableRows(concatenate_tables(parts).take(np.argsort(order)))
+
+
+class TableRows(TableSource):
     """An Arrow table in memory."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -57,12 +81,12 @@ class TableRows(RowSource["pa.Table"]):
     def blocks(self) -> Iterator[pa.Table]:
         return (self.table.slice(start, BLOCK) for start in _starts(len(self)))
 
-    def take(self, places: Places) -> TableRows:
-        return TableRows(self.table.take(places))
+    def take(self, indices: RowIndices) -> TableRows:
+        return TableRows(self.table.take(indices))
 
 
-class BatchRows(RowSource["pa.Table"]):
-    """Tables that come one after the other and only once, whoever makes them.
+class BatchRows(TableSource):
+    """Tables from an iterator, which can be read only once.
 
     Parameters
     ----------
@@ -70,11 +94,11 @@ class BatchRows(RowSource["pa.Table"]):
     """
 
     def __init__(self, tables: Iterator[pa.Table]) -> None:
-        self._first = next(tables, None)  # its columns are looked at before a row is read
+        self._first = next(tables, None)  # its columns are checked before a row is read
         self._rest: Iterator[pa.Table] | None = tables
 
     def __len__(self) -> int:
-        raise DataError("how many record batches will come is not known: read them into a table first")
+        raise DataError("the number of record batches is not known in advance. Read them into a table first.")
 
     @property
     def column_names(self) -> list[str]:
@@ -82,18 +106,15 @@ class BatchRows(RowSource["pa.Table"]):
 
     def blocks(self) -> Iterator[pa.Table]:
         if self._rest is None:
-            raise DataError("these record batches have been read: make a reader of them again")
+            raise DataError("these record batches were already read. Create a new reader.")
         if self._first is None:
-            raise DataError("there are no record batches: give at least one, which may be empty")
+            raise DataError("the iterator has no record batch. Pass at least one, which may be empty.")
         first, rest = self._first, self._rest
         self._first = self._rest = None
         return chain([first], rest)
 
-    def take(self, places: Places) -> TableRows:
-        return taken(self.blocks(), places)
 
-
-class JoinedRows(RowSource["pa.Table"]):
+class JoinedRows(TableSource):
     """The rows of several sources, one after the other; each has a name for messages."""
 
     def __init__(self, parts: Sequence[tuple[str, RowSource[pa.Table]]]) -> None:
@@ -108,73 +129,58 @@ class JoinedRows(RowSource["pa.Table"]):
             self.reading = name
             yield from part.blocks()
 
-    def take(self, places: Places) -> TableRows:
-        return taken(self.blocks(), places)
 
-
-class ChosenRows(RowSource["pa.Table"]):
+class SelectedRows(TableSource):
     """Some rows of a source, in its order.
 
     Parameters
     ----------
     source : RowSource
-    chosen : array of bool
-        Whether a row is one of them, for each row of the source.
+    selected : array of bool
+        For each row of the source, whether it belongs to the selection.
     """
 
-    def __init__(self, source: RowSource[pa.Table], chosen: NDArray[np.bool_]) -> None:
-        self._source, self._chosen = source, chosen
+    def __init__(self, source: RowSource[pa.Table], selected: NDArray[np.bool_]) -> None:
+        self._source, self._selected = source, selected
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._chosen))
+        return int(np.count_nonzero(self._selected))
 
     def blocks(self) -> Iterator[pa.Table]:
         start = 0
         for block in self._source.blocks():
-            yield block.filter(pa.array(self._chosen[start : start + block.num_rows]))
+            yield block.filter(pa.array(self._selected[start : start + block.num_rows]))
             start += block.num_rows
-        if start != len(self._chosen):
-            raise DataError("the source's blocks have another number of rows than it says")
-
-    def take(self, places: Places) -> TableRows:
-        return taken(self.blocks(), places)
+        if start != len(self._selected):
+            raise DataError(_WRONG_LENGTH)
 
 
 def read_each(source: RowSource[Block], read: Callable[[Block], Result]) -> Iterator[Result]:
-    """What is read of each block; if one of several files does not fit, with its name."""
-    for block in watched(source.blocks()):
+    """Yield ``read(block)`` for each block; if one of several files cannot be read, the error names it."""
+    for block in count_pass(source.blocks()):
         try:
-            found = read(block)
+            result = read(block)
         except DataError as error:
             if not isinstance(source, JoinedRows):
                 raise
             problem = f"{source.reading}: {error}"
         else:
-            yield found
+            yield result
             continue
         raise DataError(problem)
-    pa.default_memory_pool().release_unused()  # a row group's room, else kept for the next file
+    pa.default_memory_pool().release_unused()  # Arrow would keep the memory of a row group for the next file
 
 
-def joined(blocks: Iterable[pa.Table]) -> pa.Table:
-    """All blocks as one table; files may differ in how they write the same numbers."""
-    tables = list(blocks)  # outside: what a block has to say of itself may be said
+def concatenate_tables(blocks: Iterable[pa.Table]) -> pa.Table:
+    """Return all blocks as one table; files may write the same numbers in different types."""
+    tables = list(blocks)  # outside the try: errors of a block itself are passed on
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, ValueError):
         pass  # its message may quote a cell
-    raise DataError("the files differ in the types of their columns: write a column in one type everywhere")
-
-
-def taken(blocks: Iterable[pa.Table], places: Places) -> TableRows:
-    """The rows at some places among those of all blocks, in the order of the places."""
-    order = np.argsort(places, kind="stable")
-    wanted, parts, start = places[order], [], 0
-    for block in blocks:
-        first, last = np.searchsorted(wanted, (start, start + block.num_rows))
-        parts.append(block.take(wanted[first:last] - start))
-        start += block.num_rows
-    return TableRows(joined(parts).take(np.argsort(order)))
+    raise DataError(
+        "the files differ in the types of their columns. Write each column in one type everywhere."
+    )
 
 
 class ArrayRows(RowSource[Any]):
@@ -189,53 +195,53 @@ class ArrayRows(RowSource[Any]):
     def blocks(self) -> Iterator[Any]:
         return (self.matrix[start : start + BLOCK] for start in _starts(len(self)))
 
-    def take(self, places: Places) -> ArrayRows:
-        return ArrayRows(self.matrix[places])
+    def take(self, indices: RowIndices) -> ArrayRows:
+        return ArrayRows(self.matrix[indices])
 
 
 class Tables(Protocol):
-    """Other coordinates for vectors, in which a block's products are quickly made.
+    """Coordinates in which products with a block of rows are fast; `encoding.lookup_rows` implements them.
 
     Attributes
     ----------
     width : int
         Number of coordinates.
-    most_rows : int
-        Of a block.
+    max_rows : int
+        Maximum number of rows of a block.
     product_depth, sum_depth : int
-        Most roundings that a term of a row's product, and of a sum over a block's rows, passes through.
+        Maximum number of roundings of a term in a row's product, and in a sum over a block's rows.
     """
 
     width: int
-    most_rows: int
+    max_rows: int
     product_depth: int
     sum_depth: int
 
     def block(self, cells: Any) -> Any:
-        """Rows ``x`` for ``x @ spread(coefficients)`` and ``gathered(x.T @ weights)``."""
+        """Return rows ``x`` for ``x @ table_coefficients(w)`` and ``feature_sums(x.T @ weights)``."""
         ...
 
-    def spread(self, vectors: Any) -> Any: ...
+    def table_coefficients(self, vectors: Any) -> Any: ...
 
-    def gathered(self, sums: Any) -> Any: ...
+    def feature_sums(self, sums: Any) -> Any: ...
 
-    def gathered_squares(self, sums: Any) -> Any: ...
+    def feature_square_sums(self, sums: Any) -> Any: ...
 
 
 class EncodedRows(RowSource[Matrix]):
-    """Another source's rows as an encoder makes vectors of them: block by block, when they are asked for.
+    """The rows of another source, encoded as vectors in each pass, block by block.
 
     Parameters
     ----------
     source : RowSource
     encode : callable
-        From a block to its vectors; each vector depends on its own row and on public facts only.
+        Returns the vectors of a block; each vector depends only on its own row and on public information.
     dimension : int
-        Of a vector.
+        Length of a vector.
     is_sparse : bool
-        Whether blocks are CSR.
+        Whether blocks are CSR arrays.
     tables : Tables, optional
-        How products with a block are made without its vectors.
+        Computes products with a block without expanding its vectors.
     """
 
     def __init__(
@@ -260,54 +266,56 @@ class EncodedRows(RowSource[Matrix]):
         return len(self), self._dimension
 
     def blocks(self) -> Iterator[Matrix]:
-        return watched(map(self._encode, self._source.blocks()), len(self))
+        return count_pass(map(self._encode, self._source.blocks()), len(self))
 
-    def mapped(self, work: Callable[[slice, Any], Result], tables: Tables | None = None) -> Iterator[Result]:
-        """What ``work`` makes of each part and its place among all rows, in order; blocks on several cores."""
-        size = rows_at_a_time(self._dimension) if tables is None else tables.most_rows
+    def map_blocks(
+        self, work: Callable[[slice, Any], Result], tables: Tables | None = None
+    ) -> Iterator[Result]:
+        """Yield ``work(rows, block)`` in order, on several cores; ``rows`` is the block's slice of all rows."""
+        size = rows_at_a_time(self._dimension) if tables is None else tables.max_rows
         encode = self._encode if tables is None else tables.block
 
-        def placed() -> Iterator[tuple[int, Any]]:
+        def numbered_blocks() -> Iterator[tuple[int, Any]]:
             start = 0
-            for block in watched(self._source.blocks(), len(self)):
+            for block in count_pass(self._source.blocks(), len(self)):
                 yield start, block
                 start += number_of_rows(block)
 
-        def made(place: tuple[int, Any]) -> list[Result]:
-            start, block = place
-            found = []
+        def work_on(numbered: tuple[int, Any]) -> list[Result]:
+            start, block = numbered
+            results = []
             for part in _parts(block, size):
                 rows = slice(start, start + number_of_rows(part))
-                found.append(work(rows, encode(part)))
+                results.append(work(rows, encode(part)))
                 start = rows.stop
-            return found
+            return results
 
-        return chain.from_iterable(in_order(made, placed(), many=len(self) > FEW))
+        return chain.from_iterable(in_order(work_on, numbered_blocks(), many=len(self) > FEW_ROWS))
 
-    def take(self, places: Places) -> EncodedRows:
-        return EncodedRows(
-            self._source.take(places), self._encode, self._dimension, self.is_sparse, self.tables
-        )
+    def take(self, indices: RowIndices) -> EncodedRows:
+        source = self._source.take(indices)
+        return type(self)(source, self._encode, self._dimension, self.is_sparse, self.tables)
 
-    def lifted(self, lift: Callable[[Matrix], Matrix], dimension: int) -> EncodedRows:
-        """The rows as a further map makes dense vectors of them."""
+    def apply(self, transform: Callable[[Matrix], Matrix], dimension: int) -> EncodedRows:
+        """Return the rows after a further map to dense vectors."""
         encode = self._encode
-        return EncodedRows(self._source, lambda block: lift(encode(block)), dimension, False)
+        return EncodedRows(self._source, lambda block: transform(encode(block)), dimension, False)
 
-    def at_hand(self) -> EncodedRows | Matrix:
-        """The rows for many passes: what tables make of their blocks, kept in memory; or all vectors."""
-        if self.tables is None or len(self) < self.tables.width // 8:  # a pass costs as much as so many rows
+    def for_many_passes(self) -> EncodedRows | Matrix:
+        """Return the rows in memory: look-up rows if there are tables and enough rows, else all vectors."""
+        # A pass with tables costs as much as this number of rows, however few there are.
+        if self.tables is None or len(self) < self.tables.width // 8:
             return self.in_memory()
-        return KeptRows(self._source, self._encode, self._dimension, self.is_sparse, self.tables)
+        return CachedRows(self._source, self._encode, self._dimension, self.is_sparse, self.tables)
 
     def in_memory(self) -> Matrix:
-        """All vectors at once, for what goes through them many times."""
+        """Return all vectors as one matrix."""
         blocks: Iterator[Any] = self.blocks()
         first = next(blocks)
         if first.shape[0] == len(self):
             return cast(Matrix, first)
         if sparse.issparse(first):
-            return stacked(chain([first], blocks), self._dimension)
+            return stack_csr(chain([first], blocks), self._dimension)
         whole, start = np.empty(self.shape), 0
         for block in chain([first], blocks):
             if start + len(block) > len(whole):
@@ -315,49 +323,49 @@ class EncodedRows(RowSource[Matrix]):
             whole[start : start + len(block)] = block
             start += len(block)
         if start != len(whole) or next(blocks, None) is not None:
-            raise DataError("the source's blocks have another number of rows than it says")
+            raise DataError(_WRONG_LENGTH)
         return whole
 
 
-class KeptRows(EncodedRows):
-    """Encoded rows few enough to keep what tables make of their blocks, in less room than their vectors."""
+class CachedRows(EncodedRows):
+    """Encoded rows whose look-up rows stay in memory, where they take less space than vectors."""
 
-    def mapped(self, work: Callable[[slice, Any], Result], tables: Tables | None = None) -> Iterator[Result]:
+    def map_blocks(
+        self, work: Callable[[slice, Any], Result], tables: Tables | None = None
+    ) -> Iterator[Result]:
         if tables is None:
-            return super().mapped(work)
-        return in_order(lambda placed: work(*placed), self._in_tables, many=len(self) > FEW)
-
-    def take(self, places: Places) -> EncodedRows:
-        taken = super().take(places)
-        return KeptRows(taken._source, taken._encode, taken._dimension, taken.is_sparse, taken.tables)
+            return super().map_blocks(work)
+        return in_order(
+            lambda rows_and_block: work(*rows_and_block), self._lookup_rows, many=len(self) > FEW_ROWS
+        )
 
     @cached_property
-    def _in_tables(self) -> list[tuple[slice, Any]]:
-        return list(super().mapped(lambda rows, block: (rows, block), self.tables))
+    def _lookup_rows(self) -> list[tuple[slice, Any]]:
+        return list(super().map_blocks(lambda rows, block: (rows, block), self.tables))
 
 
-def stacked(blocks: Iterable[Any], dimension: int) -> sparse.csr_array:
-    """One CSR array of the rows of several, which grows as they come: there is never a second copy of all."""
-    values, places, lengths = np.empty(0), np.empty(0, dtype=np.int32), []
+def stack_csr(blocks: Iterable[Any], dimension: int) -> sparse.csr_array:
+    """Return the rows of several CSR arrays as one; arrays grow in place, so memory never holds a second copy."""
+    values, indices, lengths = np.empty(0), np.empty(0, dtype=np.int32), []
     for block in blocks:
         start, stop = len(values), len(values) + block.nnz
         values.resize(stop, refcheck=False)
-        places.resize(stop, refcheck=False)
-        values[start:], places[start:] = block.data, block.indices
+        indices.resize(stop, refcheck=False)
+        values[start:], indices[start:] = block.data, block.indices
         lengths.append(np.diff(block.indptr))
     starts = np.concatenate([[0], *lengths]).cumsum()
     if starts[-1] < 2**31:
         starts = starts.astype(np.int32)
-    return sparse.csr_array((values, places, starts), shape=(len(starts) - 1, dimension))
+    return sparse.csr_array((values, indices, starts), shape=(len(starts) - 1, dimension))
 
 
 def in_memory(rows: Any) -> Any:
-    """The matrix of encoded rows, whether it is one already or a source of blocks."""
+    """Return encoded rows as a matrix; a matrix is returned as it is."""
     return rows.in_memory() if isinstance(rows, EncodedRows) else rows
 
 
 def row_blocks(rows: Any) -> Iterator[tuple[slice, Any]]:
-    """The blocks of a matrix or of a source of them, each with its place among all rows."""
+    """Yield the blocks of a matrix or of a source of matrices, each with its slice of all rows."""
     start = 0
     for block in (rows if isinstance(rows, RowSource) else ArrayRows(rows)).blocks():
         yield slice(start, start + block.shape[0]), block
@@ -365,15 +373,15 @@ def row_blocks(rows: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def rows_at_a_time(dimension: int) -> int:
-    """Public: so many sparse rows stay in a core's cache from one product to the next.
+    """Public: return a number of sparse rows that stay in a core's cache from one product to the next.
 
-    More where columns are many, since every sum over rows has an entry for each of them.
+    It grows with the dimension, since every sum over rows has one entry per feature.
     """
-    return min(max(FEWEST_AT_A_TIME, dimension // 4), BLOCK)
+    return min(max(MIN_SPARSE_ROWS, dimension // 4), BLOCK)
 
 
 def _parts(block: Any, size: int) -> Iterator[Any]:
-    """Cells by column in parts of so many rows; other blocks as they are."""
+    """Yield cells by column in parts of at most `size` rows; other blocks whole."""
     rows = number_of_rows(block)
     if rows <= size or not isinstance(block, Mapping):
         yield block

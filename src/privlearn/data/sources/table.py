@@ -1,4 +1,8 @@
-"""One Arrow table from whatever holds rows: pandas, polars, pyarrow, numpy; each cell read by itself."""
+"""Convert tables in memory (pandas, polars, pyarrow, dicts, numpy) to Arrow tables, each cell by itself.
+
+A column whose cells have several Python types becomes a *mixed* array: an Arrow union with one child per kind of cell
+(`NUMBER`, `WHOLE`, ...). What a cell means then never depends on the other cells of its column.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from numpy.typing import NDArray
 
 from privlearn.data.sources.row_source import BatchRows, RowSource, TableRows
 from privlearn.errors import DataError, MissingPart, did_you_mean
-from privlearn.heavy import pa, pc
+from privlearn.imports import pa
 
 Result = TypeVar("Result")
 
@@ -33,11 +37,12 @@ def safely(convert: Callable[[], Result], message: str) -> Result:
     except (MemoryError, MissingPart):
         raise
     except Exception:
-        pass  # whatever a reader raises may quote a cell
+        pass  # the message of any reader may quote a cell
     raise DataError(message)
 
 
-NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE, DAY = range(7)
+NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE, DAY, ARRAY_TEXT = range(8)
+"""Kinds of cells: the indices of a mixed array's children."""
 
 
 @cache
@@ -50,47 +55,66 @@ def _fields() -> list[Any]:
         pa.field("missing", pa.null()),
         pa.field("unreadable", pa.null()),
         pa.field("day", pa.date32()),
+        pa.field("array text", pa.large_string()),
     ]
 
 
 @cache
-def _mixed_type() -> Any:
-    """One child for each kind of cell, null where a cell is of another kind."""
+def _union_type() -> Any:
     return pa.sparse_union(_fields())
 
 
 def is_mixed(kind: Any) -> bool:
-    """Whether it is the type of what `mixed` makes."""
-    return bool(kind == _mixed_type())
+    """Return whether an Arrow type is that of mixed arrays."""
+    return bool(kind == _union_type())
 
 
-def mixed(cells: Iterable[Any]) -> Any:
-    """Each cell by itself: text, true or false, a whole number or another, a date, missing, or unreadable."""
-    read = [_read(cell) for cell in cells]
-    kinds = np.array([kind for kind, _ in read], dtype=np.int8)
+def is_text(kind: Any) -> bool:
+    """Return whether an Arrow type is text."""
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Return whether an Arrow type is a number: integer, float or decimal."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def encode_dictionary(column: Any) -> Any:
+    """Return a column as one dictionary array: its distinct cells, in order of appearance, and each cell's index."""
+    encoded = column.dictionary_encode()
+    return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+
+
+def _mixed_array(cells: Iterable[Any]) -> Any:
+    """Return cells by kind: text, true or false, whole number, other number, date, missing or unreadable."""
+    values = [_read_cell(cell) for cell in cells]
+    kinds = np.array([kind for kind, _ in values], dtype=np.int8)
     children = [
-        pa.array([value if kind == place else None for kind, value in read], field.type)
-        for place, field in enumerate(_fields())
+        pa.array([value if kind == child else None for kind, value in values], field.type)
+        for child, field in enumerate(_fields())
     ]
     return pa.UnionArray.from_sparse(pa.array(kinds), children, [field.name for field in _fields()])
 
 
+def _text_of_array(values: NDArray[Any]) -> Any:
+    """Return a numpy array of text as mixed cells that are text and nothing else.
+
+    numpy turns numbers into text if one cell is text, and rounds single precision on the way: a number in such an
+    array may not be the cell that was given.
+    """
+    children = [pa.nulls(len(values), field.type) for field in _fields()]
+    children[ARRAY_TEXT] = pa.array(values.tolist(), pa.large_string())
+    kinds = pa.array(np.full(len(values), ARRAY_TEXT, dtype=np.int8))
+    return pa.UnionArray.from_sparse(kinds, children, [field.name for field in _fields()])
+
+
 def kinds_of(column: Any) -> NDArray[np.int8]:
-    """The kind of each cell of a mixed array."""
+    """Return the kind of each cell of a mixed array."""
     return np.asarray(column.type_codes.to_numpy(), dtype=np.int8)
 
 
-def in_one_type(column: Any, kinds: tuple[int, ...]) -> Any:
-    """The cells of a mixed array as floats, text or truth values; ``None`` if one is not of those kinds."""
-    if not np.isin(kinds_of(column), (*kinds, MISSING_CELL)).all():
-        return None
-    parts = [column.field(kind) for kind in kinds]
-    if len(kinds) > 1:
-        parts = [pc.coalesce(*(part.cast(pa.float64(), safe=False) for part in parts))]
-    return pa.chunked_array(parts)
-
-
-def _read(cell: Any) -> tuple[int, Any]:
+def _read_cell(cell: Any) -> tuple[int, Any]:
     match cell:
         case str():
             return (TEXT, cell) if _is_utf8(cell) else (UNREADABLE, None)
@@ -101,7 +125,7 @@ def _read(cell: Any) -> tuple[int, Any]:
         case float() | np.floating() | decimal.Decimal():
             number = _nearest(cell)
             return (MISSING_CELL, None) if math.isnan(number) else (NUMBER, number)
-        case datetime.date() if not _is_missing(cell):  # a time is one, too
+        case datetime.date() if not _is_missing(cell):  # includes times
             return DAY, datetime.date(cell.year, cell.month, cell.day)
         case np.datetime64() if not np.isnat(cell):
             day = cell.astype("datetime64[D]").astype(object)
@@ -110,9 +134,9 @@ def _read(cell: Any) -> tuple[int, Any]:
 
 
 def _nearest(number: Any) -> float:
-    """The nearest float; infinity beyond all floats."""
+    """Return the nearest float; infinity beyond the largest one."""
     if isinstance(number, decimal.Decimal) and number.is_nan():
-        return math.nan  # a signalling one would raise
+        return math.nan  # float() raises an error for a signalling NaN
     try:
         return float(number)
     except OverflowError:
@@ -120,7 +144,7 @@ def _nearest(number: Any) -> float:
 
 
 def _is_missing(cell: Any) -> bool:
-    pandas = sys.modules.get("pandas")  # if it was never imported, none of its marks can occur
+    pandas = sys.modules.get("pandas")  # not imported: none of its values can occur
     if isinstance(cell, np.datetime64):
         return bool(np.isnat(cell))
     return cell is None or (pandas is not None and (cell is pandas.NA or cell is pandas.NaT))
@@ -152,24 +176,24 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
     if isinstance(data, np.ndarray):
         return _from_numpy(data, columns)
     names, read = _columns_of(data)
-    _refuse_repeated(names, columns)
-    wanted = names if columns is None else list(columns)
-    absent = [name for name in wanted if name not in names]
+    refuse_repeated_names(names, columns)
+    requested = names if columns is None else list(columns)
+    absent = [name for name in requested if name not in names]
     if absent:
-        header = names if any(name in names for name in wanted) else []  # or else they may be cells
+        header = names if any(name in names for name in requested) else []  # otherwise names may be cells
         raise DataError(
-            f"column {absent[0]!r} is missing from the table: the schema speaks of it, so add it to the table"
+            f"column {absent[0]!r} is missing from the table. Add it, or remove it from the schema"
             f"{did_you_mean(absent[0], header)}"
         )
-    places = {name: place for place, name in enumerate(names)}
-    arrays = [_converted(partial(read, places[name]), f"column {name!r}") for name in wanted]
+    indices = {name: index for index, name in enumerate(names)}
+    arrays = [_to_arrow(partial(read, indices[name]), f"column {name!r}") for name in requested]
     if len({len(array) for array in arrays}) > 1:
-        raise DataError("the columns differ in length: give every column one value per row")
-    return pa.table(arrays, names=wanted)
+        raise DataError("the columns differ in length. Pass one value per row in every column.")
+    return pa.table(arrays, names=requested)
 
 
 def column_names(data: Any) -> list[str]:
-    """The names of a table's columns; an array has none. Those of files were looked at when they were opened."""
+    """Return the names of a table's columns; none for arrays, and for files, whose names are checked on opening."""
     if isinstance(data, TableRows):
         return list(data.table.column_names)
     if isinstance(data, BatchRows):
@@ -178,15 +202,14 @@ def column_names(data: Any) -> list[str]:
 
 
 def as_source(data: Any, columns: Sequence[str] | None = None) -> RowSource[pa.Table]:
-    """A source as it is, tables that an iterator hands out (a `pyarrow.RecordBatchReader`), or one table in memory.
+    """Return a row source for a table, an iterator of tables, a `pyarrow.RecordBatchReader` or a row source.
 
-    ``columns`` are the ones to keep of a table in memory; whoever reads blocks asks again.
+    ``columns`` selects the columns of a table in memory; readers of blocks select them again.
     """
     if isinstance(data, RowSource):
         return data
-    if isinstance(
-        data, pa.RecordBatchReader
-    ):  # is an iterator, too, but knows its columns before its first batch
+    # A reader is an iterator, too, but its columns are known before its first batch.
+    if isinstance(data, pa.RecordBatchReader):
         return BatchRows(chain([data.schema.empty_table()], map(as_table, data)))
     if isinstance(data, Iterator):
         return BatchRows(map(as_table, data))
@@ -195,44 +218,70 @@ def as_source(data: Any, columns: Sequence[str] | None = None) -> RowSource[pa.T
 
 def as_array(values: Any, label: str) -> Any:
     """Convert one column, or a list of labels, to an Arrow array."""
-    return _converted(lambda: values, label)
+    return _to_arrow(lambda: values, label)
 
 
-def _converted(read: Callable[[], Any], label: str) -> Any:
-    message = f"{label} has a type that cannot be read: make it numbers, text or true/false"
-    return safely(lambda: _arrow(read()), message)
+def _to_arrow(read: Callable[[], Any], label: str) -> Any:
+    message = f"{label} has a type that cannot be read. Convert it to numbers, text or true/false."
+    column = safely(lambda: _arrow(read()), message)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if is_text(kind):  # Arrow and Parquet do not check their text
+        safely(
+            lambda: column.validate(full=True), f"{label} holds text that is not UTF-8. Convert it to UTF-8."
+        )
+    return column
 
 
 def _arrow(values: Any) -> Any:
-    """The cells in one Arrow type if all of them have it on their own, else each in its own."""
+    """Return one Arrow array if all cells have the same type, else a mixed array."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise ValueError("not one-dimensional")
+    if isinstance(values, str | bytes | set | frozenset | Mapping):
+        raise ValueError("one cell, or cells without an order")
+    if isinstance(values, np.ma.MaskedArray):
+        values = _unmask(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U":
+        return _text_of_array(values)
     if _holds_objects(values):
         values = np.asarray(values, dtype=object) if hasattr(values, "dtype") else list(values)
         if not _is_uniform(values):
-            return mixed(values)
+            return _mixed_array(values)
     try:
-        # a polars series has to_arrow
+        # polars series have to_arrow
         return values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values, from_pandas=True)
     except MemoryError:
         raise
     except Exception:
-        pass  # a cell that Arrow cannot keep: an integer beyond its integers, text that is not UTF-8
-    return mixed(values)
+        pass  # a cell that Arrow cannot store: a huge integer, or text that is not UTF-8
+    return _mixed_array(values)
+
+
+def refuse_masked(X: Any) -> None:
+    """Refuse an array with masked cells: numpy would return the hidden values, and arrays cannot have gaps."""
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise DataError("X has masked cells. Fill them in, or pass a table and a schema with missing: zero.")
+
+
+def _unmask(values: Any) -> Any:
+    """Return a masked array's cells, null where the mask is set; each cell in its own type."""
+    if values.dtype.kind == "U" or not np.ma.getmaskarray(values).any():
+        return values
+    cells, mask = np.asarray(values.data), np.ma.getmaskarray(values)
+    return [None if hidden else cell for cell, hidden in zip(cells, mask, strict=True)]
 
 
 def _holds_objects(values: Any) -> bool:
-    """Whether the cells, or the categories they are kept as, are Python objects, of which each has its own type."""
+    """Return whether the cells, or their categories, are Python objects, each with its own type."""
     kind = getattr(values, "dtype", np.dtype(object))
     return np.dtype(object) in (kind, getattr(getattr(kind, "categories", None), "dtype", None))
 
 
 def _is_uniform(cells: Any) -> bool:
-    """Whether Arrow finds the type that each cell has, or fails: NaN marks missing text, integers and truth values.
+    """Return whether Arrow can convert the cells at once: one type, or one type and NaN for missing cells.
 
-    Of times it would not: the first one's time zone would become that of all.
+    Times are excluded, because Arrow would give all of them the time zone of the first.
     """
     kinds = {*map(type, cells)} - {type(None)}
     if any(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
@@ -241,10 +290,10 @@ def _is_uniform(cells: Any) -> bool:
 
 
 def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
-    """Names of the columns and a function that reads the column at a place."""
-    pandas = sys.modules.get("pandas")  # if it was never imported, nobody can have handed us a frame of it
+    """Return the names of the columns and a function that reads the column at an index."""
+    pandas = sys.modules.get("pandas")  # not imported: data cannot be one of its frames
     if pandas is not None and isinstance(data, pandas.DataFrame):
-        return [str(name) for name in data.columns], lambda place: data.iloc[:, place]
+        return [str(name) for name in data.columns], lambda index: data.iloc[:, index]
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(data, polars.DataFrame):
         return list(data.columns), data.to_series
@@ -253,34 +302,34 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
     if not isinstance(data, pa.Table | pa.RecordBatch):
         if not hasattr(data, "__arrow_c_stream__"):
             raise DataError(
-                f"a {type(data).__name__} is not a table: give a pandas, polars or pyarrow table, a dict of "
-                "arrays or a 2-D numpy array (arrays without a schema go with norm_bound and classes)"
+                f"a {type(data).__name__} is not a table. Pass a pandas, polars or pyarrow table, a dict of arrays "
+                "or a 2-D numpy array (for arrays without a schema, set norm_bound and classes)."
             )
-        data = safely(lambda: pa.table(data), "the table has a column whose type cannot be read")
+        data = safely(lambda: pa.table(data), "the table has a column whose type cannot be read. Convert it.")
     return list(data.column_names), data.column
 
 
 def _from_numpy(data: np.ndarray[Any, Any], columns: Sequence[str] | None) -> pa.Table:
     if columns is None:
-        raise DataError("a numpy array has no column names: give a table with named columns")
+        raise DataError("a numpy array has no column names. Pass a table with named columns.")
     if data.ndim != 2 or data.shape[1] != len(columns):
         raise DataError(
-            f"the array has shape {data.shape}, the schema has {len(columns)} columns: "
-            "give a 2-D array with the schema's columns in its order"
+            f"the array has shape {data.shape}, the schema has {len(columns)} columns. "
+            "Pass a 2-D array with the schema's columns in their order."
         )
-    arrays = [as_array(data[:, place], f"column {name!r}") for place, name in enumerate(columns)]
+    arrays = [as_array(data[:, index], f"column {name!r}") for index, name in enumerate(columns)]
     return pa.table(arrays, names=list(columns))
 
 
-def _refuse_repeated(names: list[str], public: Sequence[str] | None) -> None:
-    """Refuse equal names; spell out only public ones, for the names of a file without header are cells."""
+def refuse_repeated_names(names: list[str], public: Sequence[str] | None) -> None:
+    """Refuse equal column names; quote only public ones, because the names of a file without a header are cells."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if not repeated:
         return
     known = [name for name in repeated if public is not None and name in public]
     if known:
-        raise DataError(f"column {known[0]!r} occurs twice: rename or drop one")
-    places = [place for place, name in enumerate(names) if name == repeated[0]]
+        raise DataError(f"column {known[0]!r} occurs twice. Rename or drop one of them.")
+    first, second, *_ = (index for index, name in enumerate(names) if name == repeated[0])
     raise DataError(
-        f"columns {places[0]} and {places[1]} (counted from 0) have the same name: rename or drop one"
+        f"columns {first} and {second} (counted from 0) have the same name. Rename or drop one of them."
     )

@@ -1,7 +1,7 @@
-"""What a worker does: read a part of the rows, keep its cells, answer with sums.
+"""The worker's side: read a part of the rows, keep its cells in memory, answer queries with sums.
 
-Nothing here raises on a worker: Dask writes what a failing task was given, rows of a data frame among it, into the
-worker's log. A refusal is a value that the caller raises.
+Nothing here raises on a worker: Dask writes the arguments of a failing task, which may be rows of a data frame, into
+the worker's log. A refusal is a value that the caller raises.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.arrays import Array
-from privlearn.data.encode.column_cells import people
-from privlearn.data.encode.encoder import Bounds, SchemaEncoder
-from privlearn.data.encode.packed_cells import PackedCells
+from privlearn.data.encoding.column_cells import people
+from privlearn.data.encoding.encoder import Bounds, SchemaEncoder
+from privlearn.data.encoding.packed_cells import PackedCells
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource
-from privlearn.erm.losses import Loss
-from privlearn.erm.multinomial import Softmax
-from privlearn.erm.objective import Objective
-from privlearn.erm.problem import Problem, Rows, sampled
-from privlearn.erm.summed import Answer, RowsAt, sums_in_order
 from privlearn.errors import ClusterError, PrivlearnError
-from privlearn.estimators.cluster.workers import WorkerFacts, check_address
-from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
-from privlearn.estimators.inputs import class_goal, read_columns, target_of
+from privlearn.estimators.cluster.workers import WorkerProperties, check_address
 from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.estimators.reading import class_targets, read_columns, target_of
+from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 from privlearn.mechanisms.task import Task
 from privlearn.release.encoders import Encoder
+from privlearn.solvers.losses import Loss
+from privlearn.solvers.multinomial import Softmax
+from privlearn.solvers.objective import Objective
+from privlearn.solvers.problem import Problem, Rows, sample_rows
+from privlearn.solvers.summed import Answer, PartitionRows, sums_in_order
 
 
 @dataclass(frozen=True, repr=False)
 class Receipt:
-    """PRIVATE: what is told of a partition, and all that remains of it on another worker.
+    """PRIVATE: properties of a partition for the caller; also what a partition becomes when it is pickled.
 
     Attributes
     ----------
     rows : int
     digest : bytes
-        Of all its cells, under a key of this fit: a partition that is read again must be the same.
+        Digest of all its cells, under a key of this fit: a partition that is read again must be equal.
     worker : str
-        The address of the only one that has its cells.
+        Address of the only worker that has its cells.
     token : str
-        Drawn anew with every reading. A worker that starts again at its old address has Dask read the rows once more,
-        unasked: that partition knows no weights, and nobody has compared its digest.
+        Random, for each reading. When a worker restarts at its old address, Dask reads the rows again without
+        being asked to: that partition has no weights and an unchecked digest.
     """
 
     rows: int
@@ -62,22 +62,23 @@ class Receipt:
 
 @dataclass(frozen=True, repr=False)
 class Refusal:
-    """An error to be raised by the caller: its kind, and words that quote no cell."""
+    """An error for the caller to raise, with a message that quotes no cell."""
 
     kind: type[PrivlearnError]
     message: str
 
-    def raised(self) -> PrivlearnError:
+    def to_error(self) -> PrivlearnError:
+        """Return the error, to be raised by the caller."""
         return self.kind(self.message)
 
 
 @dataclass(frozen=True)
 class Gone:
-    """A partition's cells are not where they were asked for, or are not those that were loaded there."""
+    """Answer of a worker that does not have a partition's cells, or has them from another reading."""
 
 
-def refusal_of(work: Callable[[], Any]) -> Any:
-    """What the work returns; or why it did not, as a value."""
+def or_refusal(work: Callable[[], Any]) -> Any:
+    """Return the result of the work, or the error as a `Refusal`."""
     try:
         return work()
     except PrivlearnError as error:
@@ -90,39 +91,39 @@ def refusal_of(work: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Setting:
-    """Public: what the cells are made into.
+    """Public: how cells become rows.
 
     Parameters
     ----------
     encoder : SchemaEncoder
-    goal : Goal
-        Without a row's answer.
+    targets : Targets
+        Without any row's answer.
     total : int
         Public number of records or persons.
     lift, dimension : callable and int, optional
-        A further map of the encoder's vectors, such as that around a mean; and what it leads to.
+        A further map of the encoder's vectors, such as centring, and its number of features.
     """
 
     encoder: SchemaEncoder
-    goal: Goal
+    targets: Targets
     total: int
     lift: Callable[[Matrix], Matrix] | None = None
     dimension: int = 0
 
     def features(self, cells: PackedCells) -> EncodedRows:
-        rows = self.encoder.expanded(cells)
-        return rows if self.lift is None else rows.lifted(self.lift, self.dimension)
+        rows = self.encoder.expand_lazily(cells)
+        return rows if self.lift is None else rows.apply(self.lift, self.dimension)
 
-    def answered(self, goal: Goal) -> Goal:
-        """A partition's answers, weighted by the public class weights."""
-        if isinstance(goal, ClassGoal):
-            return replace(goal, class_weights=cast(ClassGoal, self.goal).class_weights)
-        return goal
+    def with_weights(self, targets: Targets) -> Targets:
+        """Return a partition's targets with the public class weights."""
+        if isinstance(targets, ClassTargets):
+            return replace(targets, class_weights=cast(ClassTargets, self.targets).class_weights)
+        return targets
 
 
 @dataclass(frozen=True)
 class Share:
-    """Public: one of the problems, over every so many-th row, as one of so many records."""
+    """Public: one problem over every ``stride``-th row, as a share of ``total`` records."""
 
     number: int
     loss: Loss
@@ -133,60 +134,60 @@ class Share:
 class Partition:
     """PRIVATE: some rows' cells, on the worker that read them.
 
-    Pickled it is its receipt. So whatever Dask does with it, move, copy, gather or spill, no row goes with it.
+    It is pickled as its receipt: if Dask moves, copies, gathers or spills it, no row leaves the worker.
     """
 
-    def __init__(self, receipt: Receipt, cells: PackedCells, goal: Goal, owners: Owners | None) -> None:
+    def __init__(self, receipt: Receipt, cells: PackedCells, targets: Targets, owners: Owners | None) -> None:
         self.receipt = receipt
-        self._cells, self._goal, self._owners = cells, goal, owners
+        self._cells, self._targets, self._owners = cells, targets, owners
         self._weights: Array | None = None
         self._rows: TrainingRows | None = None
-        self._shares: dict[Share, RowsAt] = {}
+        self._shares: dict[Share, PartitionRows] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Receipt, (self.receipt.rows, self.receipt.digest, self.receipt.worker, self.receipt.token)
 
     def here(self) -> Answer:
-        """That its cells are."""
+        """Answer that the cells are here."""
         return ()
 
     def persons(self) -> Answer:
-        """The persons by their keys, and how many rows of each are here."""
+        """Return the keys of the persons, and the number of rows of each in this partition."""
         owners = cast(Owners, self._owners)
         return owners.keys, np.bincount(owners.of_row, minlength=len(owners.keys))
 
-    def weigh(self, shares: Array) -> Answer:
-        """What a row of each person counts, persons in the order of `persons`."""
+    def set_person_weights(self, shares: Array) -> Answer:
+        """Store the weight of a row of each person, in the order of `persons`."""
         self._weights = shares[cast(Owners, self._owners).of_row]
         return ()
 
-    def equip(self, setting: Setting) -> Answer | Gone:
-        """From now on the cells are made into this; never while rows of persons would count as rows of anybody."""
+    def prepare(self, setting: Setting) -> Answer | Gone:
+        """Encode the cells in this setting; refuse while the weights of persons are missing."""
         if self._owners is not None and self._weights is None:
             return Gone()
         self._shares = {}
         self._rows = TrainingRows(
             setting.features(self._cells),
             cast(Encoder, setting.encoder),
-            setting.answered(self._goal),
+            setting.with_weights(self._targets),
             setting.total,
             self._weights,
         )
         return ()
 
     def mass(self) -> Answer:
-        """The rows' weights."""
+        """Return the sum of the rows' weights."""
         weights = self.rows.weights
         return (float(len(self._cells) if weights is None else weights.sum()),)
 
     def ask_oracle(self, task: Task, answer: Callable[..., Any], *arguments: Any) -> Answer:
-        """One of the oracle's sums."""
+        """Return one of the oracle's sums."""
         return (answer(MemoryOracle(self.rows, task), *arguments),)
 
     def ask_share(self, share: Share, answer: Callable[..., Answer], *arguments: Any) -> Answer:
-        """One of a problem's sums."""
+        """Return one of a problem's sums."""
         if share not in self._shares:
-            self._shares[share] = RowsAt(self._objective(share))
+            self._shares[share] = PartitionRows(self._objective(share))
         return answer(self._shares[share], *arguments)
 
     @property
@@ -194,17 +195,17 @@ class Partition:
         return cast(TrainingRows, self._rows)
 
     def _objective(self, share: Share) -> Objective | Softmax:
-        """The regularization is the caller's, and so is the linear term: this one is never used."""
-        rows, goal, some = self.rows, self.rows.goal, slice(None, None, share.stride)
-        features = rows.features if share.stride == 1 else sampled(rows.features, share.stride)
+        """Return a problem's objective, without the regularization and the linear term, which the caller adds."""
+        rows, targets, some = self.rows, self.rows.targets, slice(None, None, share.stride)
+        features = rows.features if share.stride == 1 else sample_rows(rows.features, share.stride)
         weights = None if rows.weights is None else rows.weights[some]
-        if share.loss.sees == "classes":
-            return _softmax(features, cast(ClassGoal, goal), some, weights, share)
-        offsets = goal.offsets[share.number]
+        if share.loss.argument == "classes":
+            return _softmax(features, cast(ClassTargets, targets), some, weights, share)
+        offsets = targets.offsets[share.number]
         return Objective(
             Problem(
                 features,
-                goal.signs[share.number][some],
+                targets.signs[share.number][some],
                 share.loss,
                 1.0,
                 share.total,
@@ -214,16 +215,18 @@ class Partition:
         )
 
 
-def _softmax(features: Any, goal: ClassGoal, some: slice, weights: Array | None, share: Share) -> Softmax:
-    rows, classes = Rows(features, 1.0), len(goal.classes)
+def _softmax(
+    features: Any, targets: ClassTargets, some: slice, weights: Array | None, share: Share
+) -> Softmax:
+    rows, classes = Rows(features, 1.0), len(targets.classes)
     scales = (np.ones(rows.count) if weights is None else weights) / share.total
     linear = np.zeros(classes * rows.dimension)
-    return Softmax(rows, goal.labels[some], classes, 1.0, scales, 1.0, linear)
+    return Softmax(rows, targets.labels[some], classes, 1.0, scales, 1.0, linear)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Owners:
-    """PRIVATE: whose rows are here: a person's key follows from the identifier and the fit's secret."""
+    """PRIVATE: the person of each row; a person's key is a keyed digest of the identifier."""
 
     of_row: NDArray[np.int64]
     keys: NDArray[np.uint64]
@@ -236,30 +239,31 @@ class Owners:
 
 
 def load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition | Refusal:
-    """Touch the data: a part of it as packed cells, whatever would not fit refused.
+    """Touch the data: return a part of it as packed cells; refuse cells that do not fit the schema.
 
-    ``part`` is `Readable`, or a table in memory. Workers may have come since the caller has looked at them.
+    ``part`` is `Readable`, or a table in memory. The worker is checked here too: it may be newer than the caller's
+    check.
     """
-    return cast(Partition | Refusal, refusal_of(lambda: _load(part, schema, secret, version)))
+    return cast(Partition | Refusal, or_refusal(lambda: _load(part, schema, secret, version)))
 
 
 def _load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition:
     address = _address()
     check_address(address)
-    WorkerFacts.here().check(version, address)
+    WorkerProperties.here().check(version, address)
     source = part.rows(schema) if isinstance(part, Readable) else part
     encoder, target = SchemaEncoder(schema), target_of(schema)
     read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
     answers, read = read_columns(encoder, source, None, read_answers)
-    goal: Goal = NumberGoal(answers, cast(Bounds, target.bounds))
+    targets: Targets = NumberTargets(answers, cast(Bounds, target.bounds))
     if target.classes:
-        goal = class_goal(target, answers.astype(np.min_scalar_type(-len(target.classes))))
+        targets = class_targets(target, answers.astype(np.min_scalar_type(-len(target.classes))))
     owners = None
     if schema.person is not None:
         owners = Owners.of(read.person, f"column {schema.person!r}", secret)
     digest = _digest(read.cells, answers, owners, secret)
     receipt = Receipt(len(read.cells), digest, address, secrets.token_hex(16))
-    return Partition(receipt, read.cells, goal, owners)
+    return Partition(receipt, read.cells, targets, owners)
 
 
 class Readable(ABC):
@@ -267,7 +271,7 @@ class Readable(ABC):
 
     @abstractmethod
     def rows(self, schema: Schema) -> RowSource[Any]:
-        """Touch the data, on the worker."""
+        """Touch the data, on the worker: return its rows."""
 
 
 def _address() -> str:
@@ -277,63 +281,63 @@ def _address() -> str:
 
 
 def _digest(cells: PackedCells, answers: NDArray[Any], owners: Owners | None, secret: bytes) -> bytes:
-    found = hashlib.blake2b(key=secret)
+    digest = hashlib.blake2b(key=secret)
     arrays: list[Any] = [answers] if owners is None else [answers, owners.of_row, owners.keys]
     columns: Iterable[Any] = (column for block in cells.blocks() for column in block.values())
     for array in chain(arrays, columns):
         is_sparse = isinstance(array, sparse.csr_array)
         for part in (array.data, array.indices, array.indptr) if is_sparse else (array,):
-            found.update(np.ascontiguousarray(part).tobytes())
-    return found.digest()
+            digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.digest()
 
 
-class Question:
-    """What a partition is asked; it has no repr that a log could quote coefficients from."""
+class Query:
+    """A query to a partition; without a repr from which a log could quote coefficients."""
 
     def __init__(self, answer: Callable[..., Answer | Gone], arguments: Iterable[Any]) -> None:
         self._answer, self._arguments = answer, tuple(arguments)
 
-    def put_to(self, partition: Partition) -> Answer | Gone:
+    def run_on(self, partition: Partition) -> Answer | Gone:
         return self._answer(partition, *self._arguments)
 
 
-def given(question: Question) -> Question:
-    """A question as a task of its own, so that it goes to each worker once."""
-    return question
+def send_query(query: Query) -> Query:
+    """Return the query: as a separate task it is sent to each worker once."""
+    return query
 
 
-def asked(partition: Any, question: Question, token: str) -> Any:
-    """A partition's answer, its cells being here, and from the reading with this token; else `Gone`."""
+def answer_query(partition: Any, query: Query, token: str) -> Any:
+    """Return a partition's answer; `Gone` if its cells are elsewhere or from another reading than the token's."""
     if not isinstance(partition, Partition):
         return partition if isinstance(partition, Refusal) else Gone()
     if partition.receipt.token != token:
         return Gone()
-    return refusal_of(lambda: question.put_to(partition))
+    return or_refusal(lambda: query.run_on(partition))
 
 
-def added(*answers: Any) -> Any:
-    """The sums of some answers, in their order; or the first that is none."""
+def add_answers(*answers: Any) -> Any:
+    """Return the sum of the answers, in their order; or the first refusal."""
     failed = next((answer for answer in answers if not isinstance(answer, tuple)), None)
-    return refusal_of(lambda: tuple(sums_in_order(answers))) if failed is None else failed
+    return or_refusal(lambda: tuple(sums_in_order(answers))) if failed is None else failed
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Persons:
-    """PRIVATE: how many there are, and for each partition what a row of its persons counts."""
+    """PRIVATE: the number of persons, and for each partition the weights of its persons' rows."""
 
     count: int
     shares: list[Array]
 
 
-def persons_of(*answers: Any) -> Any:
-    """A person's row counts 1/m where there are m of them in all partitions together."""
+def count_persons(*answers: Any) -> Any:
+    """Return the persons of all partitions; a row weighs 1/m if its person has m rows in total."""
     failed = next((answer for answer in answers if not isinstance(answer, tuple)), None)
     if failed is not None:
         return failed
-    return refusal_of(lambda: _persons_of(*zip(*answers, strict=True)))
+    return or_refusal(lambda: _count_persons(*zip(*answers, strict=True)))
 
 
-def _persons_of(keys: Sequence[NDArray[np.uint64]], counts: Sequence[NDArray[np.int64]]) -> Persons:
+def _count_persons(keys: Sequence[NDArray[np.uint64]], counts: Sequence[NDArray[np.int64]]) -> Persons:
     _, person = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
     rows = np.bincount(person.ravel(), weights=np.concatenate(counts))
     ends = np.cumsum([len(part) for part in keys])[:-1]
@@ -341,16 +345,17 @@ def _persons_of(keys: Sequence[NDArray[np.uint64]], counts: Sequence[NDArray[np.
 
 
 def count_of(persons: Any) -> Any:
+    """Return the number of persons as an answer, or the refusal."""
     return (persons.count,) if isinstance(persons, Persons) else persons
 
 
 def share_of(persons: Any, number: int) -> Any:
-    """One partition's part of them."""
+    """Return one partition's weights, or the refusal."""
     return persons.shares[number] if isinstance(persons, Persons) else persons
 
 
-def weighed(partition: Any, share: Any, token: str) -> Any:
-    """Tell a partition what the rows of its persons count."""
+def set_weights(partition: Any, share: Any, token: str) -> Any:
+    """Set the weights of a partition's persons; return its answer, or the refusal."""
     if not isinstance(share, np.ndarray):
         return share
-    return asked(partition, Question(Partition.weigh, [share]), token)
+    return answer_query(partition, Query(Partition.set_person_weights, [share]), token)

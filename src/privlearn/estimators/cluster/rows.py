@@ -1,4 +1,4 @@
-"""A table on a cluster as estimators take it."""
+"""`Cluster` and `ClusterRows`: a table on a cluster, as estimators take it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.columns import Target
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.parts import Part
 from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.target import Target
 from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.row_source import EncodedRows, Matrix, Places
-from privlearn.data.sources.wanted import known_columns
+from privlearn.data.sources.row_source import EncodedRows, Matrix, RowIndices
+from privlearn.data.sources.schema_columns import schema_columns
 from privlearn.errors import ClusterError, InvalidParameter
-from privlearn.estimators.cluster.held import HeldRows, Parts
 from privlearn.estimators.cluster.partition import Refusal, Setting
+from privlearn.estimators.cluster.remote_rows import PartSource, RemoteRows
 from privlearn.estimators.cluster.sources import FileParts, FrameParts, parts_of
 from privlearn.estimators.cluster.workers import (
     ANSWER_TIME,
@@ -29,8 +30,8 @@ from privlearn.estimators.cluster.workers import (
     check_client,
     lost_scheduler,
 )
-from privlearn.estimators.goal import Goal, NumberGoal, TrainingRows
-from privlearn.estimators.inputs import Resolve, class_goal, target_of
+from privlearn.estimators.reading import Resolve, class_targets, target_of
+from privlearn.estimators.training_rows import NumberTargets, Targets, TrainingRows
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -66,19 +67,20 @@ class Cluster:
         files = {"ca": ca, "certificate": certificate, "key": key}
         if address.startswith("tls://") and None in files.values():
             raise InvalidParameter(
-                f"a cluster at {address} asks for a certificate: give ca, certificate and key, three PEM files"
+                f"a cluster at {address} requires a certificate: give ca, certificate and key, three PEM files"
             )
         for name, file in files.items():
             if file is not None and not Path(file).is_file():
                 raise InvalidParameter(f"{name}: {file} is not a file: check the path")
-        self.client = _connected(address, ca, certificate, key)
+        self.client = _connect(address, ca, certificate, key)
 
     def open_records(self, path: str | TablePath) -> ClusterRows:
-        """A file or folder that every worker can read under this name; nothing is read before `fit`."""
-        place = table_path(path)
-        return ClusterRows(self.client, place.absolute() if isinstance(place, Path) else place)
+        """Return a file or directory that every worker can read under this name; nothing is read before `fit`."""
+        location = table_path(path)
+        return ClusterRows(self.client, location.absolute() if isinstance(location, Path) else location)
 
     def close(self) -> None:
+        """Close the connection."""
         self.client.close(timeout=ANSWER_TIME)
 
     def __enter__(self) -> Self:
@@ -90,7 +92,7 @@ class Cluster:
         self.close()
 
 
-def _connected(address: str, ca: Any, certificate: Any, key: Any) -> Client:
+def _connect(address: str, ca: Any, certificate: Any, key: Any) -> Client:
     try:
         from distributed import Client
         from distributed.security import Security
@@ -115,7 +117,7 @@ def _connected(address: str, ca: Any, certificate: Any, key: Any) -> Client:
 
 
 class ClusterRows:
-    """A table that only the workers read: a path of theirs, or a Dask data frame.
+    """A table that only the workers read: a path on their file system, or a Dask data frame.
 
     Parameters
     ----------
@@ -125,37 +127,41 @@ class ClusterRows:
 
     def __init__(self, client: Client, source: Any) -> None:
         self._client, self._source = client, source
+        self.part: Part | None = None
+        """Public: the part of a split that the table is, if declared."""
 
     def training_rows(self, schema: Schema, fit_intercept: bool, resolve: Resolve) -> TrainingRows:
-        """Touch the data: workers read, check and keep it; refused before that if they must not."""
+        """Touch the data: have the workers read and check it; refuse unsafe workers before."""
         target = target_of(schema)
         check_client(self._client)
-        held = HeldRows(self._client, self._parts(schema), schema, secrets.token_bytes(32))
-        held.load()
-        total = len(held) if schema.person is None else held.persons
+        remote = RemoteRows(self._client, self._parts(schema), schema, secrets.token_bytes(32))
+        remote.load()
+        total = len(remote) if schema.person is None else remote.persons
         encoder = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolve(schema, total))
-        features = FeaturesOnCluster(held, encoder)
+        features = FeaturesOnCluster(remote, encoder)
         averaged = None if schema.person is None else np.empty(0)
-        return TrainingRows(features, encoder, _public_goal(target), total, averaged, schema.rows_per_person)
+        return TrainingRows(
+            features, encoder, _public_targets(target), total, averaged, schema.rows_per_person
+        )
 
-    def _parts(self, schema: Schema) -> Parts:
+    def _parts(self, schema: Schema) -> PartSource:
         if not isinstance(self._source, Path | StoredPath):
             refuse_unclear_persons(schema, list(self._source.columns))
             return FrameParts(
-                self._source[[name for name in known_columns(schema) if name in self._source.columns]]
+                self._source[[name for name in schema_columns(schema) if name in self._source.columns]]
             )
         try:
-            planned = self._client.submit(parts_of, self._source, schema, pure=False)
-            parts = planned.result(timeout=FIRST_ANSWER_TIME)
+            future = self._client.submit(parts_of, self._source, schema, pure=False)
+            parts = future.result(timeout=FIRST_ANSWER_TIME)
         except Exception:
             raise lost_scheduler(self._client) from None
         if isinstance(parts, Refusal):
-            raise parts.raised()
+            raise parts.to_error()
         return FileParts(parts)
 
 
 def rows_on_cluster(X: Any) -> ClusterRows | None:
-    """``X`` as a table on a cluster, if it is one."""
+    """Return ``X`` as a table on a cluster, if it is one, else ``None``."""
     if isinstance(X, ClusterRows):
         return X
     if not type(X).__module__.startswith(("dask.dataframe", "dask_expr")):
@@ -167,17 +173,15 @@ def rows_on_cluster(X: Any) -> ClusterRows | None:
     try:
         return ClusterRows(default_client(), X)
     except ValueError:
-        raise ClusterError(
-            "a Dask data frame needs a cluster to be read on: make a distributed.Client first"
-        ) from None
+        raise ClusterError("a Dask data frame needs a cluster. Create a distributed.Client first") from None
 
 
-def _public_goal(target: Target) -> Goal:
-    """What is to be learnt, without a row's answer."""
+def _public_targets(target: Target) -> Targets:
+    """Return the declared target, without any row's answer."""
     if target.classes:
-        return class_goal(target, np.empty(0, dtype=np.int8))
+        return class_targets(target, np.empty(0, dtype=np.int8))
     assert target.bounds is not None
-    return NumberGoal(np.empty(0), target.bounds)
+    return NumberTargets(np.empty(0), target.bounds)
 
 
 class FeaturesOnCluster(EncodedRows):
@@ -185,36 +189,36 @@ class FeaturesOnCluster(EncodedRows):
 
     Parameters
     ----------
-    held : HeldRows
+    held : RemoteRows
     encoder : SchemaEncoder
     lift : callable, optional
-        A further map, of so many features.
+        A further map, to ``dimension`` features.
     """
 
     def __init__(
         self,
-        held: HeldRows,
+        remote: RemoteRows,
         encoder: SchemaEncoder,
         lift: Callable[[Matrix], Matrix] | None = None,
         dimension: int | None = None,
     ) -> None:
-        self.held, self.encoder, self.lift = held, encoder, lift
+        self.remote, self.encoder, self.lift = remote, encoder, lift
         self._dimension = encoder.dimension if dimension is None else dimension
         self.is_sparse = encoder.is_sparse and lift is None
 
     def __len__(self) -> int:
-        return len(self.held)
+        return len(self.remote)
 
-    def setting(self, goal: Goal, total: int) -> Setting:
-        return Setting(self.encoder, goal, total, self.lift, self._dimension)
+    def setting(self, targets: Targets, total: int) -> Setting:
+        return Setting(self.encoder, targets, total, self.lift, self._dimension)
 
-    def lifted(self, lift: Callable[[Matrix], Matrix], dimension: int) -> FeaturesOnCluster:
-        return FeaturesOnCluster(self.held, self.encoder, lift, dimension)
+    def apply(self, transform: Callable[[Matrix], Matrix], dimension: int) -> FeaturesOnCluster:
+        return FeaturesOnCluster(self.remote, self.encoder, transform, dimension)
 
     def blocks(self) -> Iterator[Matrix]:
         _refuse()
 
-    def take(self, places: Places) -> EncodedRows:
+    def take(self, indices: RowIndices) -> EncodedRows:
         _refuse()
 
     def in_memory(self) -> Matrix:
@@ -222,13 +226,13 @@ class FeaturesOnCluster(EncodedRows):
 
 
 def check_loss(smoothness: float) -> None:
-    """Refuse what cannot be solved by sums."""
+    """Raise InvalidParameter for a loss that cannot be solved by sums over partitions."""
     if math.isinf(smoothness):
-        raise InvalidParameter("loss='hinge' needs all rows here: take loss='huber_hinge' on a cluster")
+        raise InvalidParameter("loss='hinge' needs all rows in memory: take loss='huber_hinge' on a cluster")
 
 
 def _refuse() -> NoReturn:
     raise InvalidParameter(
-        "this needs rows here, and they stay on the cluster: fit PrivateLogisticRegression, PrivateSVC or "
+        "this needs rows in memory, and they stay on the cluster: fit PrivateLogisticRegression, PrivateSVC or "
         "PrivateRegressor there, without a kernel, and search with a method that does not divide the rows"
     )

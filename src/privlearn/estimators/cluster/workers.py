@@ -1,4 +1,4 @@
-"""Which clusters may hold rows: encrypted, with the same privlearn everywhere, and without rows on a worker's disk."""
+"""Checks of a cluster before it gets rows: encrypted, the same privlearn everywhere, and no rows on a worker's disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from privlearn.errors import ClusterError, InvalidParameter
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-ANSWER_TIME = 30.0  # seconds in which a scheduler must say who is there
-FIRST_ANSWER_TIME = 300.0  # the same for a worker, which has to import privlearn first
+ANSWER_TIME = 30.0  # seconds in which a scheduler must list its workers
+FIRST_ANSWER_TIME = 300.0  # seconds for a worker's first answer: it has to import privlearn
 NO_SPILLING = (
     "start workers with DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and "
     "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False in their environment"
@@ -22,20 +22,21 @@ NO_SPILLING = (
 
 
 @dataclass(frozen=True)
-class WorkerFacts:
-    """Public: what must hold of a worker before it may read a row."""
+class WorkerProperties:
+    """Public: the properties of a worker that are checked before it may read a row."""
 
     version: str
     spills: bool
 
     @classmethod
-    def here(cls) -> WorkerFacts:
-        """Of the worker that runs this."""
+    def here(cls) -> WorkerProperties:
+        """Return the properties of the worker that runs this."""
         from distributed import get_worker
 
         return cls(__version__, not isinstance(get_worker().data, dict))
 
     def check(self, version: str, address: str) -> None:
+        """Raise ClusterError for another version, or a worker that may write rows to its disk."""
         if self.version != version:
             raise ClusterError(
                 f"worker {address} has privlearn {self.version}, the caller {version}: install the same everywhere"
@@ -56,7 +57,7 @@ def check_address(address: str) -> None:
 
 
 def is_local(address: str) -> bool:
-    """Whether nothing leaves this machine on the way there."""
+    """Return whether the address is on this machine."""
     parts = urlsplit(address)
     if parts.scheme == "inproc":
         return True
@@ -67,38 +68,40 @@ def is_local(address: str) -> bool:
 
 
 def check_client(client: Client) -> None:
-    """Refuse what must not be given rows; nothing has been read so far."""
+    """Raise unless the cluster may get rows; nothing has been read so far."""
     check_address(str(client.scheduler.address))
     workers = check_workers(client)
     if not workers:
         raise ClusterError(f"the cluster at {client.scheduler.address} has no workers: start some")
-    asked = {worker: client.submit(WorkerFacts.here, workers=[worker], pure=False) for worker in workers}
-    for worker, answer in sorted(asked.items()):
-        _facts(answer, worker).check(__version__, worker)
+    answers = {
+        worker: client.submit(WorkerProperties.here, workers=[worker], pure=False) for worker in workers
+    }
+    for worker, answer in sorted(answers.items()):
+        _properties(answer, worker).check(__version__, worker)
 
 
 def check_workers(client: Client) -> set[str]:
-    """The workers' addresses, none of which rows would go to in the clear; workers may come at any time."""
+    """Return the workers' addresses; refuse unencrypted ones. Workers may join at any time."""
     workers = alive(client)
     for worker in sorted(workers):
         check_address(worker)
     return workers
 
 
-def _facts(answer: Future, worker: str) -> WorkerFacts:
+def _properties(answer: Future, worker: str) -> WorkerProperties:
     try:
-        return cast(WorkerFacts, answer.result(timeout=FIRST_ANSWER_TIME))
+        return cast(WorkerProperties, answer.result(timeout=FIRST_ANSWER_TIME))
     except Exception as error:
         kind = type(error).__name__
     raise ClusterError(
-        f"worker {worker} could not say which privlearn it has ({kind}): install privlearn[dask] {__version__} for it"
+        f"worker {worker} did not report its privlearn version ({kind}): install privlearn[dask] {__version__} for it"
     )
 
 
 def alive(client: Client) -> set[str]:
-    """The addresses of the workers, as the scheduler knows them.
+    """Return the workers' addresses from the scheduler.
 
-    A client that has lost its scheduler would try to reach it for a while; one that has begun anew knows of no task.
+    A client that has lost its scheduler would retry for a while, and a restarted scheduler has none of the tasks.
     """
     if client.status != "running":
         raise lost_scheduler(client)
@@ -109,4 +112,5 @@ def alive(client: Client) -> set[str]:
 
 
 def lost_scheduler(client: Client) -> ClusterError:
-    return ClusterError(f"the cluster's scheduler at {client.scheduler.address} does not answer any more")
+    """Return the error to raise when the scheduler is lost."""
+    return ClusterError(f"the cluster's scheduler at {client.scheduler.address} no longer answers")

@@ -1,1 +1,1 @@
-"""One holder: from rows to coefficients that may leave."""
+"""Mechanisms that release the coefficients of one holder's model; start with `output.py`."""

@@ -14,33 +14,33 @@ from privlearn.accounting import (
     Curve,
     GaussianObjectiveCurve,
     GaussianObjectiveCurves,
-    composed_delta,
+    composition_delta,
+    curve_of_runs,
     gaussian_delta,
     gaussian_ratio,
+    pure_renyi,
     ra12_noise_scale,
     renyi_divergence,
 )
-from privlearn.accounting.compose import pure_renyi
 from privlearn.accounting.functions import log_norm_tail
-from privlearn.accounting.release_curves import composed
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
-from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
-from privlearn.mechanisms.oracle import Minimises
+from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS, step_of
+from privlearn.mechanisms.oracle import MinimiserOracle
 from privlearn.mechanisms.task import PLAIN_TOLERANCE, Task
 from privlearn.randomness import Randomness
 
-ROUNDED_UP = 1.01  # covers the rounding of the perturbation to its grid
+GRID_MARGIN = 1.01  # covers the rounding of the perturbation to its grid
 
 TOLERANCE_SHARE = 1e-2
-"""Share of epsilon that pays for the solver's tolerance where curves do not compose: pure noise, and RA12's."""
+"""Share of epsilon for the solver's tolerance where curves do not compose: pure noise, and RA12's."""
 
-BESIDE = 0.1
-"""The tolerance's ratio of sensitivity to noise over the objective's: it costs half a per cent more noise there."""
+TOLERANCE_RATIO = 0.1
+"""Ratio of the tolerance's sensitivity / noise to the objective's: it costs half a per cent more noise there."""
 
-FAINT = 0.03
-"""Of the noise in a typical score: what the tolerance's may be if it is left to us."""
+TOLERANCE_NOISE_SHARE = 0.03
+"""Share of the noise in a typical score that the tolerance's noise may have, if the mechanism chooses the tolerance."""
 
 
 @register_mechanism
@@ -49,18 +49,19 @@ class ObjectivePerturbation(ReleaseMechanism):
     """Minimise J(w) + (D/2) |w|^2 + <b, w> / N, then add a little noise for the solver's tolerance.
 
     **Theorem** (CMS11 Theorem 2, RA12 Theorem 4.1, sharpened; docs/theory/objective.md). Let the loss be convex,
-    |gradient of a record| <= L, its curvature at most c, and Lam = Lambda + D. One person moves the sum of gradients
-    by at most S = 2 L (L for zero_out) and the log-determinant of the Jacobian by at most s = log(1 + c / (N Lam)); for
-    the softmax loss of k classes L = sqrt(2) and s = (k - 1) log(1 + 1 / (k N Lam)) (docs/theory/softmax.md).
-    The exact minimiser of K problems, d coefficients each, costs
+    |gradient of a record| <= L, its second derivative at most c, and Lam = Lambda + D. One person moves the sum of
+    gradients by at most S = 2 L (L for zero_out) and the log-determinant of the Jacobian by at most s = log(1 + c / (N
+    Lam)); for the softmax loss of k classes L = sqrt(2) and s = (k - 1) log(1 + 1 / (k N Lam))
+    (docs/theory/softmax.md). A person whose rows are averaged moves the gradients no further and costs s = c / (N Lam),
+    softmax (1 - 1/k) / (N Lam), for any number of rows; m rows that count 1 each cost m S and m s. The exact minimiser
+    of K problems, d coefficients each, costs
 
     - ``norm_gamma``, b of density exp(-|b| / scale): epsilon = K (S / scale + s).
     - ``gaussian``, b ~ N(0, scale^2 I), for a loss monotone in the margin: for each problem
       delta(epsilon) = HS(epsilon - s, S / scale), free of the dimension; K problems compose by their curves. A loss of
       residuals leaves a gradient's sign open: E max(0, 1 - exp(epsilon - s - m^2/2 - m |Z|)) with m = S / scale and Z a
-      standard normal number. The softmax loss has k - 1 corners
-      (zero_out), whose deltas add up: (k - 1) HS(epsilon - s, S / scale); replace_one: (k - 1) (HS(epsilon - s, m)
-      + (k - 2) HS(epsilon - s, sqrt(3/4) m) + 2 HS(epsilon - s, m / 2)).
+      standard normal number. The softmax loss has k - 1 corners, whose deltas add up:
+      (k - 1) HS(epsilon - s, S / scale). One averaging theorem covers every relation and any number of rows per person.
 
     The solver returns a point within t = (tolerance + rounding of b) / Lam of the exact minimiser: a second noise
     covers 2 t (after Iyengar et al. 2019). Gaussian, of ratio u = 2 t / its scale: each m above becomes
@@ -79,17 +80,13 @@ class ObjectivePerturbation(ReleaseMechanism):
     noise_scale: float
     tolerance_noise_scale: float
 
-    name: ClassVar[str] = "objective"
-    title: ClassVar[str] = "objective perturbation"
-    page: ClassVar[str] = "objective"
-    is_default: ClassVar[bool] = True
-    takes_centring: ClassVar[bool] = True
+    name = "objective"
+    title = "objective perturbation"
+    page = "objective"
+    is_default = True
+    takes_centring = True
     perturbs = "objective"
-    chosen_constants: ClassVar[tuple[str, ...]] = (
-        "effective_regularization",
-        "noise_scale",
-        "tolerance_noise_scale",
-    )
+    calibrated_constants = ("effective_regularization", "noise_scale", "tolerance_noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
         "tight": ("gaussian", "norm_gamma"),
         "cms11": ("norm_gamma",),
@@ -100,18 +97,17 @@ class ObjectivePerturbation(ReleaseMechanism):
     def calibrate(
         cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> ObjectivePerturbation:
-        """The least noise that keeps the promise; looks at public facts only."""
         cls.check_combination(noise, calibration)
         if not guarantee.is_private:
-            task = task.certifiable(unfelt=PLAIN_TOLERANCE)
+            task = task.certifiable(negligible=PLAIN_TOLERANCE)
             return cls(task, guarantee, noise, calibration, task.regularization, 0.0, 0.0)
-        regularization = _raised_regularization(task, guarantee.epsilon, calibration)
+        regularization = _raise_regularization(task, guarantee.epsilon, calibration)
         draft = cls(task, guarantee, noise, calibration, regularization, math.nan, math.nan)
-        draft = dataclasses.replace(draft, noise_scale=draft._least_scale())
+        draft = dataclasses.replace(draft, noise_scale=draft._min_scale())
         task = task.certifiable(
             regularization=regularization,
             linear_norm=draft._perturbation_bound,
-            unfelt=draft._unfelt_tolerance(),
+            negligible=draft._negligible_tolerance(),
         )
         draft = dataclasses.replace(draft, task=task)
         scale = draft.solver_distance * draft._tolerance_noise_per_distance()
@@ -119,14 +115,15 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
-        """Why the theorem does not cover this task; ``None`` if it does."""
         if not math.isfinite(task.loss.smoothness):
             return f"it needs a smooth loss, and the {task.loss.name} is not"
-        if task.loss.sees == "classes" and not task.classes:
+        if task.loss.argument == "classes" and not task.classes:
             return f"its proof for the {task.loss.name} loss needs the number of classes"
-        if noise == "gaussian" and task.free_directions is None:
-            return "its Gaussian noise is proven for tables with one row per person only"
         return None
+
+    @property
+    def coefficient_step(self) -> float | None:
+        return step_of(self.noise, self.tolerance_noise_scale)
 
     @property
     def noise_scales(self) -> tuple[float, ...]:
@@ -134,13 +131,13 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     @property
     def slack(self) -> float:
-        """s: what the Jacobian of one problem costs, in epsilon."""
+        """s: cost of the Jacobian of one problem, in epsilon."""
         factor = 1.0 if self.calibration == "tight" else 2.0
         return factor * self.task.jacobian_slack(self.effective_regularization)
 
     @property
     def solver_distance(self) -> float:
-        """t: how far the returned point may lie from the exact minimiser under the exact perturbation."""
+        """t: maximal distance of the returned point from the exact minimiser under the exact perturbation."""
         return (self.task.tolerance + self._grid_tolerance) / self.effective_regularization
 
     @property
@@ -149,7 +146,6 @@ class ObjectivePerturbation(ReleaseMechanism):
         return self.tolerance_noise_scale / self._typical_noise if self.guarantee.is_private else 0.0
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         task = self.task
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, task.neighbours)
@@ -157,25 +153,24 @@ class ObjectivePerturbation(ReleaseMechanism):
             main = task.gradient_sensitivity / self.noise_scale + self.slack
             tolerance = 2.0 * self.solver_distance / self.tolerance_noise_scale
             return Guarantee(task.problems * (main + tolerance), 0.0, task.neighbours)
-        delta = self._ra12_delta() if self.calibration == "ra12" else self._composed_delta()
+        delta = self._ra12_delta() if self.calibration == "ra12" else self._delta_of_problems()
         return Guarantee(self.guarantee.epsilon, delta, task.neighbours)
 
     def curve(self) -> Curve:
-        """That of the theorem, of all problems; of other noise or RA12's constants, what (epsilon, delta) gives."""
+        """Return the theorem's curve of all problems; for other noise or RA12, what (epsilon, delta) implies."""
         if self.noise != "gaussian" or self.calibration == "ra12":
             return super().curve()
-        return composed(self._curve(self.ratio, self._tolerance_ratio), self.task.problems)
+        return curve_of_runs(self._curve(self.ratio, self._tolerance_ratio), self.task.problems)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that this release may cost."""
         if self.noise == "norm_gamma":
             return pure_renyi(self.spends().epsilon, order)
-        task, beside = self.task, math.hypot(self._tolerance_ratio, self.task.beside_ratio)
-        alone = GaussianObjectiveCurve(self.ratio, self.slack, task.free_directions or 0, task.corners)
-        return task.problems * (renyi_divergence(alone, order) + order * beside**2 / 2.0)
+        task, other_ratio = self.task, math.hypot(self._tolerance_ratio, self.task.other_ratio)
+        alone = GaussianObjectiveCurve(self.ratio, self.slack, task.has_open_sign, task.corners)
+        return task.problems * (renyi_divergence(alone, order) + order * other_ratio**2 / 2.0)
 
-    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
-        """Touch the data: solve the perturbed problems, add the tolerance's noise. What is returned may leave."""
+    def run(self, oracle: MinimiserOracle, randomness: Randomness) -> Array:
+        """Touch the data: solve the perturbed problems, add the tolerance's noise; the result may be released."""
         if not self.guarantee.is_private:
             return oracle.minimise(None, self.effective_regularization)
         nothing = np.zeros((self.task.problems, self.task.dimension))
@@ -187,7 +182,6 @@ class ObjectivePerturbation(ReleaseMechanism):
         return noisy.reshape(minimisers.shape)
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
         return {
             "gradient_sensitivity": self.task.gradient_sensitivity,
             "effective_regularization": self.effective_regularization,
@@ -200,72 +194,72 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     @property
     def _perturbation_bound(self) -> float:
-        """|b| / N is larger with a probability of at most 2^-128 only, by the tails of chi and of Gamma(d)."""
+        """Bound on |b| / N, exceeded with probability at most 2^-128, by the tails of chi and of Gamma(d)."""
         dimension, exponent = self.task.dimension, 128 * math.log(2.0)
         longest = math.sqrt(dimension) + math.sqrt(2.0 * exponent)
         if self.noise == "norm_gamma":
             longest = dimension + math.sqrt(2.0 * dimension * exponent) + exponent
-        return ROUNDED_UP * longest * self.noise_scale / self.task.total
+        return GRID_MARGIN * longest * self.noise_scale / self.task.total
 
     @property
     def _grid_tolerance(self) -> float:
-        """What rounding the perturbation to its grid adds to the gradient's norm."""
-        spread = math.sqrt(self.task.dimension) * 2.0**-40
+        """Bound on what rounding the perturbation to its grid adds to the gradient's norm."""
+        rounding = math.sqrt(self.task.dimension) * 2.0**-40
         if self.noise == "norm_gamma":
-            spread = self.task.dimension * 2.0**-38
-        return self.noise_scale * spread / self.task.total
+            rounding = self.task.dimension * 2.0**-38
+        return self.noise_scale * rounding / self.task.total
 
     @property
     def _typical_noise(self) -> float:
-        """sigma / sqrt(k (k + N c)): the geometric mean of what b leaves where the data has no curvature, and all."""
+        """sigma / sqrt(k (k + N c)), k = N Lam: the geometric mean of b's effect on flat and steep directions."""
         flat = self.task.total * self.effective_regularization
         steep = flat * (1.0 + self.task.curvature_ratio(self.effective_regularization) * self.task.total)
         return self.noise_scale / math.sqrt(flat * steep)
 
-    def _unfelt_tolerance(self) -> float:
-        """The tolerance whose noise is `FAINT` beside the objective's."""
-        distance = FAINT * self._typical_noise / self._tolerance_noise_per_distance()
+    def _negligible_tolerance(self) -> float:
+        """Return the tolerance whose noise is `TOLERANCE_NOISE_SHARE` of the objective's."""
+        distance = TOLERANCE_NOISE_SHARE * self._typical_noise / self._tolerance_noise_per_distance()
         return distance * self.effective_regularization - self._grid_tolerance
 
     @property
     def _main_epsilon(self) -> float:
         return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)
 
-    def _curve(self, ratio: float, beside: float) -> GaussianObjectiveCurve:
-        """Of one problem; ``beside`` is the ratio of the tolerance's noise."""
+    def _curve(self, ratio: float, tolerance_ratio: float) -> GaussianObjectiveCurve:
+        """Return the curve of one problem."""
         task = self.task
         return GaussianObjectiveCurve(
             ratio,
             self.slack,
-            task.free_directions or 0,
+            task.has_open_sign,
             task.corners,
-            math.hypot(beside, task.beside_ratio),
+            math.hypot(tolerance_ratio, task.other_ratio),
         )
 
     @property
     def _tolerance_ratio(self) -> float:
-        """Of one problem's second noise, rounding to its grid included."""
+        """Sensitivity / scale of one problem's second noise, rounding to its grid included."""
         return 2.0 * self.solver_distance / self.tolerance_noise_scale + self._grid_ratio
 
     @property
     def _grid_ratio(self) -> float:
         return math.sqrt(self.task.dimension) * 2.0**-GRID_BITS
 
-    def _composed_delta(self) -> float:
+    def _delta_of_problems(self) -> float:
         curve = self._curve(self.ratio, self._tolerance_ratio)
         epsilon = self.guarantee.epsilon * (1.0 - MARGIN)
-        return composed_delta(curve, self.task.problems, epsilon) / (1.0 - MARGIN)
+        return composition_delta(curve, self.task.problems, epsilon) / (1.0 - MARGIN)
 
     def _ra12_delta(self) -> float:
         task = self.task
         sensitivity, epsilon = task.gradient_sensitivity, self._main_epsilon / task.problems - self.slack
         radius = (2.0 * self.noise_scale**2 * epsilon - sensitivity**2) / (2.0 * sensitivity)
-        quantile = max(radius, 0.0) / self.noise_scale  # noise too small for any ball promises nothing
+        quantile = max(radius, 0.0) / self.noise_scale  # no guarantee if the noise is too small for any ball
         main = task.problems * math.exp(log_norm_tail(quantile, task.dimension))
         joint = math.sqrt(task.problems) * self._tolerance_ratio
         return main + gaussian_delta(joint, self.guarantee.epsilon * TOLERANCE_SHARE)
 
-    def _least_scale(self) -> float:
+    def _min_scale(self) -> float:
         task, sensitivity = self.task, self.task.gradient_sensitivity
         share = self._main_epsilon * (1.0 - MARGIN) / task.problems - self.slack
         if self.noise == "norm_gamma":
@@ -278,25 +272,25 @@ class ObjectivePerturbation(ReleaseMechanism):
             self.guarantee.delta,
             times=task.problems,
             curve=GaussianObjectiveCurves(
-                self.slack, task.free_directions or 0, task.corners, task.beside_ratio, BESIDE
+                self.slack, task.has_open_sign, task.corners, task.other_ratio, TOLERANCE_RATIO
             ),
         )
         return sensitivity / (ratio * (1.0 - MARGIN))
 
     def _tolerance_noise_per_distance(self) -> float:
-        """The second noise's scale over t."""
+        """Return the second noise's scale divided by t."""
         share = TOLERANCE_SHARE * self.guarantee.epsilon
         if self.noise == "norm_gamma":
             return 2.0 * self.task.problems / (share * (1.0 - MARGIN))
-        ratio = BESIDE * self.ratio
+        ratio = TOLERANCE_RATIO * self.ratio
         if self.calibration == "ra12":
             joint = gaussian_ratio(share, TOLERANCE_SHARE * self.guarantee.delta)
             ratio = joint / math.sqrt(self.task.problems)
         return 2.0 / (ratio * (1.0 - MARGIN) - self._grid_ratio)
 
 
-def _raised_regularization(task: Task, epsilon: float, calibration: str) -> float:
-    """Lambda + D: raised where the Jacobian's slack would take too much of epsilon."""
+def _raise_regularization(task: Task, epsilon: float, calibration: str) -> float:
+    """Return Lambda + D: raised where the Jacobian's slack would take too much of epsilon."""
     share = epsilon * (1.0 - TOLERANCE_SHARE) * (1.0 - MARGIN) / task.problems
     slack = task.jacobian_slack(task.regularization)
     # The papers count the slack twice and raise only when it takes all of epsilon; both raise to half of epsilon.

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
-from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio, pure_renyi
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
-from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
-from privlearn.mechanisms.oracle import Minimises
+from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS, step_of
+from privlearn.mechanisms.oracle import MinimiserOracle
 from privlearn.mechanisms.task import PLAIN_TOLERANCE, Task
 from privlearn.randomness import Randomness
 
@@ -25,7 +24,7 @@ class OutputPerturbation(ReleaseMechanism):
     **Theorem** (CMS11 Theorem 1 and Corollary 1; RBHT Theorem 10; Balle-Wang 2018). Let the loss be convex with
     |gradient of a record| <= L and N Lambda > 0. One person moves the exact minimiser by at most
     D2 = 2 L / (N Lambda) (L / (N Lambda) for zero_out neighbours), and the solver returns a point within t of it, so
-    what it returns moves by at most D = D2 + 2 t. With K problems, d coefficients each:
+    the solver's point moves by at most D = D2 + 2 t. With K problems, d coefficients each:
 
     - ``norm_gamma``, noise of density exp(-|b| / scale): epsilon = K D / scale.
     - ``laplace``, independent coordinates: epsilon = K (sqrt(d) D / scale + d 2^-44).
@@ -34,21 +33,32 @@ class OutputPerturbation(ReleaseMechanism):
 
     A centring before it, and counts of scores after it, add their ratios, in squares, to that of the Gaussian noise
     (docs/theory/centring.md, docs/theory/calibration.md).
-    The 2^-44 terms pay for rounding to the noise's grid. The argument: docs/theory/output.md.
+    The 2^-44 terms cover rounding to the noise's grid. The argument: docs/theory/output.md.
 
     **Calibrations**: ``tight`` as above; ``cms11`` (norm_gamma) is the same; ``rbht`` (laplace) keeps RBHT Lemma 9's
     4 L / (N Lambda), true but twice too large.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = OutputPerturbation.calibrate(task, Guarantee(1.0, 1e-6), "gaussian", "tight")
+    >>> round(mechanism.sensitivity, 6), round(mechanism.noise_scale, 4)
+    (0.02, 0.0845)
+    >>> mechanism.spends() <= Guarantee(1.0, 1e-6)
+    True
     """
 
     noise_scale: float
 
-    name: ClassVar[str] = "output"
-    title: ClassVar[str] = "output perturbation"
-    page: ClassVar[str] = "output"
-    is_default: ClassVar[bool] = True
-    takes_centring: ClassVar[bool] = True
+    name = "output"
+    title = "output perturbation"
+    page = "output"
+    is_default = True
+    takes_centring = True
     perturbs = "minimiser"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
+    calibrated_constants = ("noise_scale",)
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
         "tight": ("gaussian", "norm_gamma", "laplace"),
         "cms11": ("norm_gamma",),
@@ -59,15 +69,14 @@ class OutputPerturbation(ReleaseMechanism):
     def calibrate(
         cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> OutputPerturbation:
-        """The least noise that keeps the promise; looks at public facts only."""
         cls.check_combination(noise, calibration)
-        task = task.certifiable(unfelt=None if guarantee.is_private else PLAIN_TOLERANCE)
+        task = task.certifiable(negligible=None if guarantee.is_private else PLAIN_TOLERANCE)
         unit = cls(task, guarantee, noise, calibration, noise_scale=math.nan)
-        return cls(task, guarantee, noise, calibration, unit._least_scale() if guarantee.is_private else 0.0)
+        return cls(task, guarantee, noise, calibration, unit._min_scale() if guarantee.is_private else 0.0)
 
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
-        """Why the theorem does not cover this task; ``None`` if it does, as here for every convex loss."""
+        """Return ``None``: the theorem covers every convex loss."""
         return None
 
     @property
@@ -75,24 +84,27 @@ class OutputPerturbation(ReleaseMechanism):
         return self.task.regularization
 
     @property
+    def coefficient_step(self) -> float | None:
+        return step_of(self.noise, self.noise_scale)
+
+    @property
     def solver_distance(self) -> float:
-        """t: how far the returned point may lie from the exact minimiser."""
+        """t: maximal distance of the returned point from the exact minimiser."""
         return self.task.solver_distance
 
     @property
     def sensitivity(self) -> float:
-        """D: how far one person moves what the solver returns for one problem."""
+        """D: maximal change of the solver's point for one problem by one person."""
         lemma = 2.0 if self.calibration == "rbht" else 1.0
         return lemma * self.task.minimiser_sensitivity + 2.0 * self.solver_distance
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         task, scale = self.task, self.noise_scale
         if self.noise == "gaussian":
             epsilon = self.guarantee.epsilon
-            delta = gaussian_delta(math.hypot(self.ratio, task.beside_ratio), epsilon)
+            delta = gaussian_delta(math.hypot(self.ratio, task.other_ratio), epsilon)
             return Guarantee(epsilon, delta, task.neighbours)
         per_problem = self.sensitivity / scale
         if self.noise == "laplace":
@@ -100,19 +112,18 @@ class OutputPerturbation(ReleaseMechanism):
         return Guarantee(task.problems * per_problem, 0.0, task.neighbours)
 
     def curve(self) -> Curve:
-        """Of the Gaussian mechanism that it is; of other noise, what (epsilon, 0) gives."""
+        """Return the Gaussian mechanism's curve; of other noise, what (epsilon, 0) implies."""
         if self.noise != "gaussian":
             return super().curve()
-        return GaussianCurve(math.hypot(self.ratio, self.task.beside_ratio))
+        return GaussianCurve(math.hypot(self.ratio, self.task.other_ratio))
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that this release may cost."""
         if self.noise == "gaussian":
-            return order * (self.ratio**2 + self.task.beside_ratio**2) / 2.0
+            return order * (self.ratio**2 + self.task.other_ratio**2) / 2.0
         return pure_renyi(self.spends().epsilon, order)
 
-    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
-        """Touch the data: solve, then add the noise. What is returned may leave."""
+    def run(self, oracle: MinimiserOracle, randomness: Randomness) -> Array:
+        """Touch the data: solve, then add the noise; the result may be released."""
         minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
@@ -121,7 +132,6 @@ class OutputPerturbation(ReleaseMechanism):
         return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
         return {
             "minimiser_sensitivity": self.task.minimiser_sensitivity,
             "solver_distance": self.solver_distance,
@@ -138,11 +148,11 @@ class OutputPerturbation(ReleaseMechanism):
     def _grid_ratio(self) -> float:
         return math.sqrt(self.task.problems * self.task.dimension) * 2.0**-GRID_BITS
 
-    def _least_scale(self) -> float:
+    def _min_scale(self) -> float:
         task, epsilon = self.task, self.guarantee.epsilon
         if self.noise == "gaussian":
             whole = gaussian_ratio(epsilon, self.guarantee.delta) * (1.0 - MARGIN)
-            ratio = math.sqrt(whole**2 - task.beside_ratio**2) - self._grid_ratio
+            ratio = math.sqrt(whole**2 - task.other_ratio**2) - self._grid_ratio
             return math.sqrt(task.problems) * self.sensitivity / ratio
         share = epsilon * (1.0 - MARGIN) / task.problems
         if self.noise == "laplace":

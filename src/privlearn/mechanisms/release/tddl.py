@@ -8,16 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, Curve, PureCurve
-from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting import MARGIN, Curve, PureCurve, curve_of_runs, pure_renyi
 from privlearn.accounting.functions import root
-from privlearn.accounting.release_curves import composed
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
-from privlearn.mechanisms.oracle import Minimises
+from privlearn.mechanisms.oracle import MinimiserOracle
 from privlearn.mechanisms.release.answers import (
     AnsweringMechanism,
     check_probes,
@@ -38,29 +36,30 @@ class TestDataDependentLearner(AnsweringMechanism):
 
         epsilon = sqrt(2 k log(1 / delta)) e0 + k e0 (exp(e0) - 1).
 
-    The least squares that follow see the noisy answers and the public probes only. Any ball that holds w will do for
-    them: C = min(L / Lambda, sqrt(l(0) / Lambda)), where JT13's Corollary 6 prints 2 L / Lambda.
+    The least squares that follow use the noisy answers and the public probes only. Any ball that contains w is valid
+    for them: C = min(L / Lambda, sqrt(l(0) / Lambda)), where JT13's Corollary 6 prints 2 L / Lambda.
 
-    JT13 gives the scale as an order only; here it is the least that Theorem 11 allows. The noise in an answer grows
-    like sqrt(T): this is a paper's mode, kept for comparison (docs/theory/tddl.md).
+    JT13 gives only the order of the scale; here it is the smallest that Theorem 11 allows. The noise in an answer grows
+    like sqrt(T): this is a paper's mode, for comparison (docs/theory/tddl.md).
 
     Parameters
     ----------
     probes_count : int
-        T, number of public probes, repetitions included.
+        T, number of public probes, with repetitions.
     """
 
     noise_scale: float
     probes_count: int
 
-    name: ClassVar[str] = "tddl"
-    title: ClassVar[str] = "test data dependent learner (TDDL)"
-    page: ClassVar[str] = "tddl"
+    name = "tddl"
+    title = "test data dependent learner (TDDL)"
+    page = "tddl"
     perturbs = "answers"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale", "probes_count")
+    calibrated_constants = ("noise_scale", "probes_count")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"jt13": ("laplace",)}
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.guarantee.is_private and self.guarantee.delta == 0:
             raise InvalidParameter(
                 "tddl composes its answers by a theorem that needs delta > 0: pass delta=1e-6"
@@ -71,13 +70,12 @@ class TestDataDependentLearner(AnsweringMechanism):
     def calibrate(
         cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> TestDataDependentLearner:
-        """The least noise that keeps the promise; looks at public facts only."""
         cls.check_combination(noise, calibration)
         if points is None:
             raise InvalidParameter("mechanism='tddl' answers at public points: pass public_points=table")
         task = task.certifiable()
         unit = cls(task, guarantee, noise, calibration, math.nan, points)
-        scale = unit._least_scale() if guarantee.is_private else 0.0
+        scale = unit._min_scale() if guarantee.is_private else 0.0
         return cls(task, guarantee, noise, calibration, scale, points)
 
     @property
@@ -86,47 +84,44 @@ class TestDataDependentLearner(AnsweringMechanism):
 
     @property
     def answers_count(self) -> int:
-        """k: noisy numbers released."""
+        """k: number of noisy values released."""
         return self.task.problems * self.noisy_numbers
 
     @property
     def answer_epsilon(self) -> float:
-        """e0: what one answer costs, the grid's rounding included."""
+        """e0: cost of one answer, the grid's rounding included."""
         return self.sensitivity / self.noise_scale + 2.0**-GRID_BITS
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
-        return Guarantee(self._composed(self.answer_epsilon), self.guarantee.delta, self.task.neighbours)
+        return Guarantee(self._compose(self.answer_epsilon), self.guarantee.delta, self.task.neighbours)
 
     def curve(self) -> Curve:
-        """Of all answers, each of which is pure."""
-        return composed(PureCurve(self.answer_epsilon), self.answers_count)
+        """Return the curve of all answers, each of which is pure."""
+        return curve_of_runs(PureCurve(self.answer_epsilon), self.answers_count)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that this release may cost."""
         return self.answers_count * pure_renyi(self.answer_epsilon, order)
 
-    def asks(self, minimiser: Array, points: Array) -> Array:
-        """PRIVATE: the exact numbers that get noise."""
+    def exact_answers(self, minimiser: Array, points: Array) -> Array:
+        """PRIVATE: return the exact numbers to which noise is added."""
         return np.asarray(points @ minimiser)
 
-    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
-        """Touch the data: solve, answer the probes with noise; then fit the answers. What is returned may leave."""
+    def run(self, oracle: MinimiserOracle, randomness: Randomness) -> Array:
+        """Touch the data: solve, answer the probes with noise, fit the answers; the result may be released."""
         minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
         points = self._check(oracle.points)
-        asked = np.array([self.asks(w, points) for w in minimisers])
-        return self.fit_answers(points, add_laplace(asked, self.noise_scale, randomness))
+        exact = np.array([self.exact_answers(w, points) for w in minimisers])
+        return self.fit_answers(points, add_laplace(exact, self.noise_scale, randomness))
 
     def fit_answers(self, points: Array, answers: Array) -> Array:
-        """One model per row of noisy answers: post-processing."""
+        """Return one model per row of noisy answers: post-processing."""
         return least_squares_in_ball(points, answers, self.task.ball_radius)
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
         return {
             "minimiser_sensitivity": self.task.minimiser_sensitivity,
             "solver_distance": self.task.solver_distance,
@@ -148,15 +143,15 @@ class TestDataDependentLearner(AnsweringMechanism):
             raise DataError(f"the noise was calibrated for {self.probes_count} probes, not {len(points)}")
         return points
 
-    def _composed(self, answer_epsilon: float) -> float:
-        """Theorem 11."""
+    def _compose(self, answer_epsilon: float) -> float:
+        """Return the epsilon of all answers by Theorem 11."""
         count = self.answers_count
         deviation = math.sqrt(2.0 * count * math.log(1.0 / self.guarantee.delta)) * answer_epsilon
         return deviation + count * answer_epsilon * math.expm1(answer_epsilon)
 
-    def _least_scale(self) -> float:
+    def _min_scale(self) -> float:
         target = self.guarantee.epsilon * (1.0 - MARGIN)
-        # the first term alone reaches the target at ``most``
-        most = target / math.sqrt(2.0 * self.answers_count * math.log(1.0 / self.guarantee.delta))
-        share = root(lambda e: self._composed(e) - target, 0.0, most, xtol=1e-300, rtol=1e-14)
+        # the first term alone reaches the target at ``upper``
+        upper = target / math.sqrt(2.0 * self.answers_count * math.log(1.0 / self.guarantee.delta))
+        share = root(lambda e: self._compose(e) - target, 0.0, upper, xtol=1e-300, rtol=1e-14)
         return self.sensitivity / (share * (1.0 - MARGIN) - 2.0**-GRID_BITS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,43 +13,43 @@ from privlearn.mechanisms.release.answers import least_squares_in_ball
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 
 FAILURE = 0.05
-"""Probability with which the ball that was bought does not hold the minimiser. It concerns accuracy only."""
+"""Probability that the private ball does not contain the minimiser; it affects accuracy only."""
 
 
 @register_mechanism
 @dataclass(frozen=True)
 class NormBoundedLearner(TestDataDependentLearner):
-    """TDDL whose ball is bought: the norm |w| is one more noisy answer, for each of K problems.
+    """TDDL with a private ball: the norm |w| is one more noisy answer, for each of K problems.
 
     **Theorem** (JT13 section 5 and Theorem 11). Since ||w| - |w'|| <= |w - w'|, one person moves |w| by at most the S
     of an answer (the norm's own rounding is below that of a product), so T + 1 numbers with Laplace noise cost what
-    `TestDataDependentLearner` says of T + 1 probes. The ball is
+    `TestDataDependentLearner` states for T + 1 probes. The ball is
 
         C = min(noisy norm + scale log(1 / (2 FAILURE)), public C), at least 0,
 
-    which holds w except with probability FAILURE, and is post-processing. The public C, min(L / Lambda,
+    which contains w except with probability FAILURE, and is post-processing. The public C, min(L / Lambda,
     sqrt(l(0) / Lambda)), may be many times |w|; at the noise of T answers the estimate is coarse, and where the noise
-    exceeds |w| the smaller ball is what saves the model (docs/theory/tddl.md, "A ball that is bought").
+    exceeds |w| the smaller ball keeps the model useful (docs/theory/tddl.md, "A ball that is bought").
     """
 
-    name: ClassVar[str] = "tddl_norm"
-    title: ClassVar[str] = "test data dependent learner (TDDL) with a private norm bound"
+    name = "tddl_norm"
+    title = "test data dependent learner (TDDL) with a private norm bound"
 
     @property
     def noisy_numbers(self) -> int:
         return self.probes_count + 1
 
-    def asks(self, minimiser: Array, points: Array) -> Array:
-        """PRIVATE: the answers at the points, and last the norm."""
-        return np.append(super().asks(minimiser, points), np.linalg.norm(minimiser))
+    def exact_answers(self, minimiser: Array, points: Array) -> Array:
+        """PRIVATE: return the answers at the points, and last the norm."""
+        return np.append(super().exact_answers(minimiser, points), np.linalg.norm(minimiser))
 
     def fit_answers(self, points: Array, answers: Array) -> Array:
-        """One model per row of noisy answers, each in its own ball: post-processing."""
+        """Return one model per row of noisy answers, each in its own ball: post-processing."""
         return np.concatenate(
             [least_squares_in_ball(points, row[np.newaxis, :-1], self.radius(row[-1])) for row in answers]
         )
 
     def radius(self, noisy_norm: float) -> float:
-        """C from the noisy norm; not quite 0, so that the fit has a ball."""
+        """Return C for a noisy norm; slightly above 0, so that the ball is not empty."""
         reach = noisy_norm + self.noise_scale * math.log(1.0 / (2.0 * FAILURE))
         return min(max(reach, 1e-9 * self.task.ball_radius), self.task.ball_radius)

@@ -1,4 +1,4 @@
-"""TDIL, JT13's test data independent learner: ask where guess and minimiser differ most, answer, guess again."""
+"""TDIL, JT13's test data independent learner: answer where guess and minimiser differ most, then refit the guess."""
 
 from __future__ import annotations
 
@@ -8,28 +8,32 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, Curve, zcdp_budget, zcdp_delta
-from privlearn.accounting.release_curves import ZcdpCurve
+from privlearn.accounting import MARGIN, Curve, ZcdpCurve, zcdp_budget, zcdp_delta
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
-from privlearn.mechanisms.oracle import Minimises
+from privlearn.mechanisms.oracle import MinimiserOracle
 from privlearn.mechanisms.release.answers import (
     AnsweringMechanism,
     answer_sensitivity,
     check_probes,
 )
-from privlearn.mechanisms.search.selection import SELECTION_ROUNDING, choose_in_ball, choose_row
+from privlearn.mechanisms.search.selection import (
+    SELECTION_ROUNDING,
+    choose_in_ball,
+    choose_row,
+    exponential_weights,
+)
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
 SELECTION_SHARE = 0.5
-MOST_ROUNDS = 20
+MAX_ROUNDS = 20
 SIGNAL = 1.0 / 32.0
-"""Rounds are added while an answer's noise stays below this share of the ball's radius. Like the two above it was set
-on simulations and on Adult, where results hardly depend on it (docs/theory/tdil.md)."""
+"""Rounds are added while an answer's noise stays below this share of the ball's radius. Like the two above, it was
+tuned on simulations and on Adult, where results hardly depend on it (docs/theory/tdil.md)."""
 
 _PRIOR_SCALES = np.geomspace(1e-3, 1.0, 41)
 
@@ -37,7 +41,7 @@ _PRIOR_SCALES = np.geomspace(1e-3, 1.0, 41)
 @register_mechanism
 @dataclass(frozen=True)
 class TestDataIndependentLearner(AnsweringMechanism):
-    """Rounds of: choose a point z that tells guess and minimiser apart, answer it with noise, refit the guess.
+    """Rounds of: choose a point z where guess and minimiser differ, answer it with noise, refit the guess.
 
     **Theorem** (JT13 Algorithm 3, corrected; docs/theory/tdil.md). One person moves an answer <w, z>, |z| <= 1, by at
     most S = D2 + 2 t + rounding. In each round, for each of K problems,
@@ -51,21 +55,21 @@ class TestDataIndependentLearner(AnsweringMechanism):
     delta(epsilon) by Canonne, Kamath and Steinke (2020).
 
     There is no literal paper mode: line 5 of the listing multiplies eps0 by n Lambda / (8 L R^2) although eps0 contains
-    n Lambda / (L R^2) already, so what is printed spends more than Theorem 7 promises. The refit replaces the paper's
-    steps of fixed length: a ridge regression on all answers so far, its strength the answers' own most likely one.
+    n Lambda / (L R^2) already, so the printed algorithm spends more than Theorem 7 claims. The refit replaces the
+    paper's steps of fixed length: a ridge regression on all answers so far, with the strength of maximal likelihood.
     """
 
     rounds: int
     selection_epsilon: float
     noise_scale: float
 
-    name: ClassVar[str] = "tdil"
-    title: ClassVar[str] = "test data independent learner (TDIL)"
-    page: ClassVar[str] = "tdil"
+    name = "tdil"
+    title = "test data independent learner (TDIL)"
+    page = "tdil"
     perturbs = "choices"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("rounds", "selection_epsilon", "noise_scale")
+    calibrated_constants = ("rounds", "selection_epsilon", "noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian",)}
-    floating_point: ClassVar[str] = (
+    floating_point = (
         "answers and draws from a net: exact discrete samplers; rounding is inside the guarantee. Draws from the unit "
         "ball: exactly from the continuous law, rounded last, to a grid of 2^-40, which costs nothing"
     )
@@ -73,6 +77,7 @@ class TestDataIndependentLearner(AnsweringMechanism):
     def __post_init__(self) -> None:
         if self.guarantee.is_private and self.guarantee.delta == 0:
             raise InvalidParameter("tdil answers with Gaussian noise, which needs delta > 0: pass delta=1e-6")
+        super().__post_init__()
         object.__setattr__(self, "rounds", whole_number(self.rounds, "rounds"))
 
     @classmethod
@@ -86,14 +91,14 @@ class TestDataIndependentLearner(AnsweringMechanism):
         points: int | None = None,
         rounds: int | None = None,
     ) -> TestDataIndependentLearner:
-        """The least noise that keeps the promise, and a number of rounds; looks at public facts only."""
+        """Return the mechanism with the least noise for a guarantee; choose ``rounds`` unless given."""
         cls.check_combination(noise, calibration)
         task = task.certifiable()
         if not guarantee.is_private:
             return cls(task, guarantee, noise, calibration, rounds or 1, 0.0, 0.0)
         cls(
             task, guarantee, noise, calibration, rounds or 1, math.nan, math.nan
-        )  # refuses what cannot be calibrated
+        )  # raises if it cannot be calibrated
         budget = zcdp_budget(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN) / task.problems
         rounds = rounds or _sensible_rounds(task, budget)
         selection = math.sqrt(8.0 * SELECTION_SHARE * budget / rounds) - SELECTION_ROUNDING
@@ -106,7 +111,7 @@ class TestDataIndependentLearner(AnsweringMechanism):
 
     @property
     def selection_rate(self) -> float:
-        """What multiplies |<z, guess - w>| in the exponent."""
+        """Factor of |<z, guess - w>| in the exponent."""
         return self.selection_epsilon / (2.0 * self.sensitivity)
 
     @property
@@ -117,33 +122,34 @@ class TestDataIndependentLearner(AnsweringMechanism):
         return self.task.problems * self.rounds * (selection + answer)
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         epsilon = self.guarantee.epsilon
         return Guarantee(epsilon, zcdp_delta(self.zcdp, epsilon * (1.0 - MARGIN)), self.task.neighbours)
 
     def curve(self) -> Curve:
-        """What concentrated privacy gives."""
+        """Return the curve that zCDP implies."""
         return ZcdpCurve(self.zcdp)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that this release may cost."""
         return order * self.zcdp
 
-    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
-        """Touch the data: solve, then ask and answer. What is returned may leave.
+    def run(self, oracle: MinimiserOracle, randomness: Randomness) -> Array:
+        """Touch the data: solve, then choose and answer; the result may be released.
 
-        Public points are the net; without them z comes from the whole unit ball.
+        Public points are the net; without them z is drawn from the whole unit ball.
         """
         minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
         net = None if oracle.points is None else check_probes(oracle.points, self.task.dimension)
-        return np.array([self.refit(*self.interrogate(w, randomness, net)) for w in minimisers])
+        return np.array([self._learn(w, randomness, net) for w in minimisers])
+
+    def _learn(self, minimiser: Array, randomness: Randomness, net: Array | None) -> Array:
+        return self.refit(*self.interrogate(minimiser, randomness, net))
 
     def interrogate(self, minimiser: Array, randomness: Randomness, net: Array | None) -> tuple[Array, Array]:
-        """Points, one per row, and noisy answers <z, w>: all that leaves. Each choice sees what left before it."""
+        """Return points, one per row, and noisy answers <z, w>; each choice depends on released values only."""
         points, answers = np.empty((self.rounds, minimiser.size)), np.empty(self.rounds)
         guess = np.zeros_like(minimiser)
         for round_ in range(self.rounds):
@@ -154,21 +160,20 @@ class TestDataIndependentLearner(AnsweringMechanism):
         return points, answers
 
     def refit(self, points: Array, answers: Array) -> Array:
-        """The posterior mean of w given the answers, prior N(0, tau^2 I) with the likeliest tau, kept in the ball.
+        """Return the posterior mean of w given the answers, prior N(0, tau^2 I) with the likeliest tau, in the ball.
 
-        Post-processing: it sees what has left already.
+        Post-processing: it uses released values only.
         """
         radius, variance = self.task.ball_radius, self.noise_scale**2
         eigenvalues, axes = np.linalg.eigh(points @ points.T)
         pulls = axes.T @ answers
         scales = (_PRIOR_SCALES * radius)[:, np.newaxis] ** 2
-        spread = scales * np.maximum(eigenvalues, 0.0) + variance
-        likeliest = np.argmin(np.sum(pulls**2 / spread + np.log(spread), axis=1))
-        mean = points.T @ (axes @ (pulls * scales[likeliest] / spread[likeliest]))
+        variances = scales * np.maximum(eigenvalues, 0.0) + variance
+        likeliest = np.argmin(np.sum(pulls**2 / variances + np.log(variances), axis=1))
+        mean = points.T @ (axes @ (pulls * scales[likeliest] / variances[likeliest]))
         return np.asarray(mean * min(1.0, radius / max(float(np.linalg.norm(mean)), radius)))
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
         return {
             "minimiser_sensitivity": self.task.minimiser_sensitivity,
             "solver_distance": self.task.solver_distance,
@@ -183,10 +188,14 @@ class TestDataIndependentLearner(AnsweringMechanism):
     def _choose(self, difference: Array, randomness: Randomness, net: Array | None) -> Array:
         if net is None:
             return choose_in_ball(difference, self.selection_rate, randomness)
-        return np.asarray(net[choose_row(self.selection_rate * np.abs(net @ difference), randomness)])
+        return np.asarray(net[choose_row(self.weights(difference, net), randomness)])
+
+    def weights(self, difference: Array, net: Array) -> Array:
+        """Return weights to which the probabilities of the net's points are proportional."""
+        return exponential_weights(np.abs(net @ difference), self.selection_rate)
 
 
 def _sensible_rounds(task: Task, budget: float) -> int:
-    """As many rounds as keep an answer's noise, S sqrt(rounds / (2 rho)), below the signal aimed at."""
+    """Return the largest number of rounds with an answer's noise, S sqrt(rounds / (2 rho)), below the target signal."""
     signal = SIGNAL * task.ball_radius / answer_sensitivity(task)
-    return max(1, min(MOST_ROUNDS, int(2.0 * (1.0 - SELECTION_SHARE) * budget * signal**2)))
+    return max(1, min(MAX_ROUNDS, int(2.0 * (1.0 - SELECTION_SHARE) * budget * signal**2)))

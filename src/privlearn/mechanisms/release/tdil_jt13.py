@@ -1,4 +1,4 @@
-"""TDIL with the paper's constants: JT13 Algorithm 3, its rounds, noise and steps; line 5 kept within the budget."""
+"""TDIL with the paper's constants: JT13 Algorithm 3, its rounds, noise and steps, with line 5 corrected."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
-from privlearn.mechanisms.oracle import Minimises
-from privlearn.mechanisms.release.answers import answer_sensitivity, check_probes
+from privlearn.mechanisms.release.answers import answer_sensitivity
 from privlearn.mechanisms.release.tdil import TestDataIndependentLearner
 from privlearn.mechanisms.search.selection import SELECTION_ROUNDING
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
 FAILURE = 0.05
-"""beta: the probability with which its noise may exceed what the threshold is made for. No part of the guarantee."""
+"""beta: probability that the noise exceeds what the threshold is sized for. No part of the guarantee."""
 
 
 @register_mechanism
@@ -33,11 +32,11 @@ class PaperTDIL(TestDataIndependentLearner):
     The paper's constants, for rows of norm at most 1: B = N epsilon / (100 L log(4/delta)), at least 1;
     eps0 = N epsilon Lambda / (10 L sqrt(B) log(4/delta)), which is x / S for S = 2 L / (N Lambda) and
     x = epsilon / (5 sqrt(B) log(4/delta)); noise of scale 1 / (2 eps0); threshold (4 / eps0) log(2 B / beta); a step
-    of a quarter of it along z, towards the answer; what is released is the last guess. For K problems B counts all.
+    of a quarter of it along z, towards the answer; the last guess is released. For K problems B counts all.
 
     **Where it departs from the listing.** Line 5 weighs z by exp(eps0 N Lambda / (8 L) |<z, guess - w>|), although eps0
-    contains N Lambda / L already: that choice alone would cost eps0 / 2 in each round (``printed_choice_epsilon``),
-    x / (2 S) where x / 2 is meant. Here x takes the place of eps0 in that line. Line 8's second answer does not enter
+    contains N Lambda / L already: that choice alone would cost eps0 / 2 in each round (``listing_choice_epsilon``),
+    x / (2 S) instead of x / 2. Here x replaces eps0 in that line. Line 8's second answer does not enter
     the model, and is not drawn. The net of radius ``net_radius`` = d / (eps0 N), of (4 / radius)^d points, is replaced
     by the public points given, or by the whole unit ball, which is finer.
 
@@ -49,8 +48,8 @@ class PaperTDIL(TestDataIndependentLearner):
     At realistic sizes the threshold exceeds every answer (``vacuous``) and the released model is zero.
     """
 
-    name: ClassVar[str] = "tdil_jt13"
-    title: ClassVar[str] = "test data independent learner (TDIL) with the paper's constants"
+    name = "tdil_jt13"
+    title = "test data independent learner (TDIL) with the paper's constants"
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"jt13": ("laplace",)}
 
     def __post_init__(self) -> None:
@@ -69,7 +68,7 @@ class PaperTDIL(TestDataIndependentLearner):
         points: int | None = None,
         rounds: int | None = None,
     ) -> PaperTDIL:
-        """The paper's constants; ``rounds`` in place of its B, with the noise that belongs to so many."""
+        """Return the paper's constants; ``rounds`` replaces its B, with the noise for that number."""
         cls.check_combination(noise, calibration)
         task = task.certifiable()
         if not guarantee.is_private:
@@ -77,7 +76,7 @@ class PaperTDIL(TestDataIndependentLearner):
         draft = cls(
             task, guarantee, noise, calibration, rounds or 1, math.nan, math.nan
         )  # refuses a delta of 0
-        rounds = rounds or _printed_rounds(task, guarantee)
+        rounds = rounds or _paper_rounds(task, guarantee)
         draft = replace(draft, rounds=rounds)
         share = guarantee.epsilon * (1.0 - MARGIN) / draft._epsilon_per_share
         answer = 2.0 * share - 2.0**-GRID_BITS
@@ -91,7 +90,7 @@ class PaperTDIL(TestDataIndependentLearner):
 
     @property
     def is_vacuous(self) -> bool:
-        """True if, whatever the data, no answer passes the threshold, except with probability `FAILURE`.
+        """True if on any data no answer passes the threshold, except with probability `FAILURE`.
 
         All noises together stay below scale log(B / beta), an eighth of the threshold.
         """
@@ -99,18 +98,18 @@ class PaperTDIL(TestDataIndependentLearner):
 
     @property
     def net_radius(self) -> float:
-        """nu = d / (eps0 N): how fine the paper's net is."""
+        """nu = d / (eps0 N): radius of the paper's net."""
         return 2.0 * self.noise_scale * self.task.dimension / self.task.total
 
     @property
-    def printed_choice_epsilon(self) -> float:
-        """What the choice of one round would cost with line 5 as printed: eps0 / 2."""
+    def listing_choice_epsilon(self) -> float:
+        """Cost of one round's choice with line 5 as printed: eps0 / 2."""
         return 1.0 / (4.0 * self.noise_scale)
 
     @property
-    def printed_is_proved(self) -> bool:
-        """Whether the account above would keep the promise with line 5 as printed: not from N Lambda of some 100 on."""
-        printed = self.printed_choice_epsilon**2 / 8.0 + self._round_costs[1] ** 2 / 2.0
+    def listing_is_proved(self) -> bool:
+        """Whether line 5 as printed would meet the guarantee by this accounting: not for N Lambda above some 100."""
+        printed = self.listing_choice_epsilon**2 / 8.0 + self._round_costs[1] ** 2 / 2.0
         rho = self.task.problems * self.rounds * printed
         return zcdp_delta(rho, self.guarantee.epsilon) <= self.guarantee.delta
 
@@ -121,7 +120,7 @@ class PaperTDIL(TestDataIndependentLearner):
         return self.task.problems * self.rounds * (choice**2 / 8.0 + answer**2 / 2.0)
 
     def spends(self) -> Guarantee:
-        """The paper's epsilon for this noise, and the delta that is proved for it."""
+        """Return the paper's epsilon for this noise, and the delta that is proved for it."""
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         choice, answer = self._round_costs
@@ -129,28 +128,19 @@ class PaperTDIL(TestDataIndependentLearner):
         proved = zcdp_delta(self.zcdp, epsilon * (1.0 - MARGIN))
         return Guarantee(epsilon, max(proved, self.guarantee.delta), self.task.neighbours)
 
-    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
-        """Touch the data: solve, then choose, answer and step. What is returned may leave."""
-        minimisers = oracle.minimise(None, self.effective_regularization)
-        if not self.guarantee.is_private:
-            return minimisers
-        net = None if oracle.points is None else check_probes(oracle.points, self.task.dimension)
-        return np.array([self._approach(w, randomness, net) for w in minimisers])
-
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
         if not self.guarantee.is_private:
             return super().constants()
         return super().constants() | {
             "threshold": self.threshold,
             "step": self.threshold / 4.0,
             "net_radius": self.net_radius,
-            "printed_choice_epsilon": self.printed_choice_epsilon,
-            "printed_is_proved": self.printed_is_proved,
+            "printed_choice_epsilon": self.listing_choice_epsilon,
+            "printed_is_proved": self.listing_is_proved,
             "vacuous": self.is_vacuous,
         }
 
-    def _approach(self, minimiser: Array, randomness: Randomness, net: Array | None) -> Array:
+    def _learn(self, minimiser: Array, randomness: Randomness, net: Array | None) -> Array:
         guess = np.zeros_like(minimiser)
         for _ in range(self.rounds):
             point = self._choose(guess - minimiser, randomness, net)
@@ -162,7 +152,7 @@ class PaperTDIL(TestDataIndependentLearner):
 
     @property
     def _round_costs(self) -> tuple[float, float]:
-        """Of a choice and of an answer, pure, with what rounding adds."""
+        """Pure costs of a choice and of an answer, rounding included."""
         return (
             self.selection_epsilon + SELECTION_ROUNDING,
             self.sensitivity / self.noise_scale + 2.0**-GRID_BITS,
@@ -175,7 +165,7 @@ class PaperTDIL(TestDataIndependentLearner):
         return 5.0 * math.sqrt(rounds) * math.log(4.0 / self.guarantee.delta)
 
 
-def _printed_rounds(task: Task, guarantee: Guarantee) -> int:
-    """B of line 1, in which Lambda does not occur."""
-    slope = task.loss.lipschitz * task.weight_bound
-    return max(1, int(task.total * guarantee.epsilon / (100.0 * slope * math.log(4.0 / guarantee.delta))))
+def _paper_rounds(task: Task, guarantee: Guarantee) -> int:
+    """Return B of line 1, in which Lambda does not occur."""
+    lipschitz = task.loss.lipschitz * task.weight_bound
+    return max(1, int(task.total * guarantee.epsilon / (100.0 * lipschitz * math.log(4.0 / guarantee.delta))))

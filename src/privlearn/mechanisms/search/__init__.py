@@ -1,1 +1,1 @@
-"""Choose among candidates under one promise."""
+"""Private selection among candidates, all under one guarantee; `search.py` defines what they share."""

@@ -1,18 +1,24 @@
-"""Every candidate once, on all records, with its part of the promise: what a small grid needs."""
+"""Try every candidate once, on all records, with its part of the guarantee: for small grids."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from privlearn.accounting import MARGIN, zcdp_budget, zcdp_order
-from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting import MARGIN, pure_renyi, zcdp_budget, zcdp_order
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.search.search import SCORE_SHARE, Best, Plan, ScoredSearch, calibrated, score_scale
+from privlearn.mechanisms.search.search import (
+    SCORE_SHARE,
+    Best,
+    Calibrator,
+    ScoredSearch,
+    calibrate_candidate,
+    score_scale,
+)
 from privlearn.randomness import Randomness
 
 Output = TypeVar("Output")
@@ -23,24 +29,24 @@ Output = TypeVar("Output")
 class EveryCandidate(ScoredSearch):
     """Fit and score each candidate once on all records; release the best with its score.
 
-    **Theorem** (composition; docs/theory/selection.md). All m trials together, each allowed to know the others, have
-    the sum of their Renyi divergences; for delta = 0, of their epsilons. Releasing only the best is a function of them.
+    **Theorem** (adaptive composition; docs/theory/selection.md). The Renyi divergences of all m trials add up; for
+    delta = 0, their epsilons do. Releasing only the best is post-processing.
 
     Parameters
     ----------
     order : float
-        At which delta is computed; 0 where delta = 0, which needs none.
+        Renyi order at which delta is computed; 0 where delta = 0.
     """
 
     order: float = 0.0
 
-    name: ClassVar[str] = "every_candidate"
-    title: ClassVar[str] = "the best of all candidates, each tried once on all records"
-    floating_point: ClassVar[str] = (
+    name = "every_candidate"
+    title = "the best of all candidates, each tried once on all records"
+    floating_point = (
         "the score has an exact discrete sampler on a grid of 2^-44 of its noise scale, whose rounding is inside the "
         "guarantee"
     )
-    chosen_constants: ClassVar[tuple[str, ...]] = ("score_noise_scale", "order")
+    calibrated_constants = ("score_noise_scale", "order")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,17 +54,19 @@ class EveryCandidate(ScoredSearch):
             raise InvalidParameter("the order of a Renyi divergence must be above 1")
 
     @classmethod
-    def calibrate(cls, guarantee: Guarantee, plans: Sequence[Plan]) -> EveryCandidate:
-        """The least noise, on every candidate and on the scores; each of ``plans`` calibrates a candidate."""
+    def calibrate(cls, guarantee: Guarantee, calibrators: Sequence[Calibrator]) -> EveryCandidate:
+        """Return the search with the least noise; each of ``calibrators`` calibrates a candidate to a guarantee."""
         if guarantee.delta == 0:
-            trial = guarantee.epsilon * (1.0 - MARGIN) / len(plans)
-            promise = Guarantee(trial * (1.0 - SCORE_SHARE), 0.0, guarantee.neighbours)
-            candidates = tuple(plan(promise) for plan in plans)
+            trial = guarantee.epsilon * (1.0 - MARGIN) / len(calibrators)
+            of_fit = Guarantee(trial * (1.0 - SCORE_SHARE), 0.0, guarantee.neighbours)
+            candidates = tuple(calibrate(of_fit) for calibrate in calibrators)
             return cls(guarantee, candidates, score_scale(SCORE_SHARE * trial, candidates))
         rho = zcdp_budget(guarantee.epsilon, guarantee.delta)
         order = zcdp_order(rho, guarantee.epsilon)
-        fit = rho * (1.0 - MARGIN) / (len(plans) * (1.0 + SCORE_SHARE))
-        candidates = tuple(calibrated(plan, fit, [order], guarantee) for plan in plans)
+        fit = rho * (1.0 - MARGIN) / (len(calibrators) * (1.0 + SCORE_SHARE))
+        candidates = tuple(
+            calibrate_candidate(calibrate, fit, [order], guarantee) for calibrate in calibrators
+        )
         return cls(guarantee, candidates, score_scale(math.sqrt(2.0 * SCORE_SHARE * fit), candidates), order)
 
     def spends(self) -> Guarantee:
@@ -79,8 +87,8 @@ class EveryCandidate(ScoredSearch):
         return {"score_noise_scale": self.score_noise_scale, "score_ratio": self.score_ratio, **order}
 
     def run(self, trial: Callable[[int], tuple[Output, float]], randomness: Randomness) -> Best[Output]:
-        """Touch the data: the best trial, which may leave; the others may not.
+        """Touch the data: return the best trial, which may be released; the others may not.
 
-        ``trial`` runs a candidate on all records: what it gives, and the number of mistakes that makes.
+        ``trial`` runs a candidate on all records and returns its output and its number of mistakes.
         """
         return self._best_of(range(len(self.candidates)), trial, randomness)

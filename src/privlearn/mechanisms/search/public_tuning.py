@@ -1,15 +1,15 @@
-"""Candidates compared on public rows: the choice costs nothing, the fit on the records what it always costs."""
+"""Tuning on public rows: the choice costs nothing, the fit on the records its usual cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from privlearn.errors import whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.search.search import Plan, Search
+from privlearn.mechanisms.search.search import Calibrator, Search
 
 
 @register_mechanism
@@ -17,7 +17,7 @@ from privlearn.mechanisms.search.search import Plan, Search
 class PublicTuning(Search):
     """Choose a candidate without the records, then run it on them.
 
-    Candidate and mechanism are fixed before a record is used, so the whole costs what the chosen candidate costs: at
+    Candidate and mechanism are fixed before a record is used, so the total cost is that of the chosen candidate: at
     most the largest of the candidates' epsilons and deltas. See docs/theory/selection.md for how public rows stand in
     for the records.
 
@@ -29,19 +29,18 @@ class PublicTuning(Search):
 
     public_rows: int
 
-    name: ClassVar[str] = "public"
-    title: ClassVar[str] = "tuned on public rows, which costs nothing"
-    floating_point: ClassVar[str] = "the choice saw no record"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("public_rows",)
+    name = "public"
+    title = "tuned on public rows, which costs nothing"
+    floating_point = "the choice saw no record"
+    calibrated_constants = ("public_rows",)
 
     @property
     def covers(self) -> str:
-        """What the guarantee is about."""
         return (
             "Everything in this file that depends on the records: the coefficients. The candidate was chosen on public "
             "rows, free of charge; the error shown is expected from them. "
-            f"{self.guarantee.relation.counted}, schema, class labels, the candidates' parameters and the solver's "
-            f"tolerance are public and enter as such.{self.guarantee.relation.on_count}"
+            f"{self.guarantee.relation.count_label}, schema, class labels, the candidates' parameters and the solver's "
+            f"tolerance are public and enter as such.{self.guarantee.relation.count_coverage}"
         )
 
     def __post_init__(self) -> None:
@@ -49,15 +48,17 @@ class PublicTuning(Search):
         object.__setattr__(self, "public_rows", whole_number(self.public_rows, "public_rows"))
 
     @classmethod
-    def calibrate(cls, guarantee: Guarantee, plans: Sequence[Plan], public_rows: int) -> PublicTuning:
-        """Every candidate gets the whole promise: only one of them will be run."""
-        return cls(guarantee, tuple(plan(guarantee) for plan in plans), public_rows)
+    def calibrate(
+        cls, guarantee: Guarantee, calibrators: Sequence[Calibrator], public_rows: int
+    ) -> PublicTuning:
+        """Return the search that gives every candidate the whole guarantee: only one of them will be run."""
+        return cls(guarantee, tuple(calibrate(guarantee) for calibrate in calibrators), public_rows)
 
     def spends(self) -> Guarantee:
-        return self._largest_spent()
+        return self._max_cost()
 
     def renyi(self, order: float) -> float:
-        return self._largest_renyi(order)
+        return self._max_renyi(order)
 
     def constants(self) -> dict[str, Any]:
         return {"public_rows": self.public_rows}

@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from privlearn.accounting import MARGIN, STOPPED_PURE, stopped_renyi, stopping_plan
-from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting import MARGIN, STOPPED_PURE, pure_renyi, stopping_budget, stopping_renyi
 from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.search.search import SCORE_SHARE, Best, Plan, ScoredSearch, calibrated, score_scale
+from privlearn.mechanisms.search.search import (
+    SCORE_SHARE,
+    Best,
+    Calibrator,
+    ScoredSearch,
+    calibrate_candidate,
+    score_scale,
+)
 from privlearn.mechanisms.search.selection import draw_below
 from privlearn.randomness import Randomness
 
@@ -39,25 +45,20 @@ class RandomStopping(ScoredSearch):
     expected_trials : int
         T.
     order, inner_order : float
-        a and b; 0 where delta = 0, which needs none.
+        a and b; 0 where delta = 0.
     """
 
     expected_trials: int
     order: float = 0.0
     inner_order: float = 0.0
 
-    name: ClassVar[str] = "random_stopping"
-    title: ClassVar[str] = "the best of a random number of trials (Liu-Talwar, Papernot-Steinke)"
-    floating_point: ClassVar[str] = (
+    name = "random_stopping"
+    title = "the best of a random number of trials (Liu-Talwar, Papernot-Steinke)"
+    floating_point = (
         "whole numbers decide how many trials there are, and of which candidates; the score has an exact discrete "
         "sampler on a grid of 2^-44 of its noise scale, whose rounding is inside the guarantee"
     )
-    chosen_constants: ClassVar[tuple[str, ...]] = (
-        "score_noise_scale",
-        "expected_trials",
-        "order",
-        "inner_order",
-    )
+    calibrated_constants = ("score_noise_scale", "expected_trials", "order", "inner_order")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,33 +67,36 @@ class RandomStopping(ScoredSearch):
             raise InvalidParameter("both orders of a Renyi divergence must be above 1")
 
     @classmethod
-    def calibrate(cls, guarantee: Guarantee, plans: Sequence[Plan], expected_trials: int) -> RandomStopping:
-        """The least noise, on every candidate and on the score, with which the best trial keeps the promise.
+    def calibrate(
+        cls, guarantee: Guarantee, calibrators: Sequence[Calibrator], expected_trials: int
+    ) -> RandomStopping:
+        """Return the search with the least noise; each of ``calibrators`` calibrates a candidate to a guarantee.
 
-        Each of ``plans`` calibrates a candidate to a promise. With delta > 0 all may reach the same Renyi divergence at
-        the two orders, each by the promise that this needs.
+        With delta > 0 all candidates may reach the same Renyi divergence at the two orders.
         """
         if guarantee.delta == 0:
             trial = guarantee.epsilon * (1.0 - MARGIN) / STOPPED_PURE
-            promise = Guarantee(trial * (1.0 - SCORE_SHARE), 0.0, guarantee.neighbours)
-            candidates = tuple(plan(promise) for plan in plans)
+            of_fit = Guarantee(trial * (1.0 - SCORE_SHARE), 0.0, guarantee.neighbours)
+            candidates = tuple(calibrate(of_fit) for calibrate in calibrators)
             return cls(guarantee, candidates, score_scale(SCORE_SHARE * trial, candidates), expected_trials)
-        rho, *orders = stopping_plan(guarantee.epsilon, guarantee.delta, expected_trials)
+        rho, *orders = stopping_budget(guarantee.epsilon, guarantee.delta, expected_trials)
         fit = rho / (1.0 + SCORE_SHARE)
-        candidates = tuple(calibrated(plan, fit, orders, guarantee) for plan in plans)
+        candidates = tuple(
+            calibrate_candidate(calibrate, fit, orders, guarantee) for calibrate in calibrators
+        )
         scale = score_scale(math.sqrt(2.0 * SCORE_SHARE * fit), candidates)
         return cls(guarantee, candidates, scale, expected_trials, *orders)
 
     def spends(self) -> Guarantee:
         if not self.is_pure:
             return self._spends_at(self.order)
-        fit = self._largest_spent()
+        fit = self._max_cost()
         return Guarantee(STOPPED_PURE * (fit.epsilon + self.score_ratio), fit.delta, fit.neighbours)
 
     def renyi(self, order: float) -> float:
         if self.is_pure:
             return pure_renyi(self.spends().epsilon, order)
-        return stopped_renyi(self._trial_renyi, self.expected_trials, order, self.inner_order)
+        return stopping_renyi(self._trial_renyi, self.expected_trials, order, self.inner_order)
 
     def constants(self) -> dict[str, Any]:
         orders = {} if self.is_pure else {"order": self.order, "inner_order": self.inner_order}
@@ -104,17 +108,17 @@ class RandomStopping(ScoredSearch):
         }
 
     def run(self, trial: Callable[[int], tuple[Output, float]], randomness: Randomness) -> Best[Output]:
-        """Touch the data: the best trial, which may leave; the others, and how many there were, may not.
+        """Touch the data: return the best trial, which may be released; the others, and their number, may not.
 
-        ``trial`` runs a candidate on all records: what it gives, and the number of mistakes that makes.
+        ``trial`` runs a candidate on all records and returns its output and its number of mistakes.
         """
         return self._best_of(sorted(self._draw_candidates(randomness)), trial, randomness)
 
     def _trial_renyi(self, order: float) -> float:
-        return self._largest_renyi(order) + order * self.score_ratio**2 / 2.0
+        return self._max_renyi(order) + order * self.score_ratio**2 / 2.0
 
     def _draw_candidates(self, randomness: Randomness) -> list[int]:
-        """One for each trial; whole numbers throughout, so that the law is exact."""
+        """Return one candidate for each trial; integers throughout, so that the distribution is exact."""
         drawn = [draw_below(len(self.candidates), randomness)]
         while draw_below(self.expected_trials, randomness) != 0:
             drawn.append(draw_below(len(self.candidates), randomness))

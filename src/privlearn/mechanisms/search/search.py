@@ -1,4 +1,4 @@
-"""Searches: candidates compared by noisy counts of their mistakes, under one promise."""
+"""Base classes of searches: candidates compared by noisy counts of their mistakes, under one guarantee."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from privlearn.randomness import Randomness
 
 
 class Candidate(Protocol):
-    """A mechanism that was calibrated, as `mechanisms` lists them."""
+    """A calibrated mechanism."""
 
     @property
     def task(self) -> Task: ...
@@ -30,14 +30,14 @@ class Candidate(Protocol):
     def guarantee(self) -> Guarantee: ...
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from its constants."""
+        """Return the guarantee, recomputed from the constants."""
 
     def renyi(self, order: float) -> float:
-        """Its Renyi divergence."""
+        """Return its Renyi divergence."""
 
 
-Plan = Callable[[Guarantee], Candidate]
-"""Calibrates a candidate to a promise, from public facts."""
+Calibrator = Callable[[Guarantee], Candidate]
+"""Calibrates a candidate to a guarantee, from public parameters."""
 
 
 @dataclass(frozen=True)
@@ -47,71 +47,70 @@ class Search(Mechanism):
     Parameters
     ----------
     guarantee : Guarantee
-        Of the whole procedure.
+        For the whole procedure.
     candidates : tuple
-        A calibrated mechanism each, planned from public facts before any of them is run.
+        A calibrated mechanism each, from public parameters, before any of them is run.
     """
 
     guarantee: Guarantee
     candidates: tuple[Candidate, ...]
 
-    page: ClassVar[str] = "selection"
+    page = "selection"
 
     @property
     def covers(self) -> str:
-        """What the guarantee is about."""
         return (
             "The whole search and everything in this file that depends on the records: which candidate was chosen, the "
-            f"error that is shown, the coefficients. {self.guarantee.relation.counted}, schema, class labels, the "
+            f"error that is shown, the coefficients. {self.guarantee.relation.count_label}, schema, class labels, the "
             "candidates' parameters and the solver's tolerance are public and enter as such."
-            f"{self.guarantee.relation.on_count} Not covered: how long the search took."
+            f"{self.guarantee.relation.count_coverage} Not covered: how long the search took."
         )
 
     def __post_init__(self) -> None:
         if len(self.candidates) < 2:
-            raise InvalidParameter("a search needs at least two candidates: fit a single one directly")
-        promises = [candidate.guarantee for candidate in self.candidates]
-        if not all(promise.is_private for promise in (self.guarantee, *promises)):
-            raise InvalidParameter("a private search has a finite epsilon, and so has each of its candidates")
-        if any(promise.neighbours != self.guarantee.neighbours for promise in promises):
-            raise InvalidParameter("a search and its candidates must speak of the same neighbours")
+            raise InvalidParameter("a search needs at least two candidates. Fit a single one directly.")
+        guarantees = [candidate.guarantee for candidate in self.candidates]
+        if not all(guarantee.is_private for guarantee in (self.guarantee, *guarantees)):
+            raise InvalidParameter("epsilon of a private search and of each candidate must be finite")
+        if any(guarantee.neighbours != self.guarantee.neighbours for guarantee in guarantees):
+            raise InvalidParameter("a search and its candidates must have the same neighbours")
 
     @property
     def records(self) -> int:
-        """How many the whole search is about."""
+        """Number of records of the whole search."""
         return self.candidates[0].task.total
 
     @abstractmethod
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that the whole procedure may cost."""
+        """Return the Renyi divergence of the given order of the whole procedure."""
 
     @abstractmethod
     def constants(self) -> dict[str, Any]:
-        """Every number that the theorem speaks of besides the candidates' own, for the certificate."""
+        """Return every number in the theorem except the candidates' own, for the certificate."""
 
-    def _largest_spent(self) -> Guarantee:
-        """What covers any one of the candidates."""
+    def _max_cost(self) -> Guarantee:
+        """Return a guarantee that covers any one of the candidates."""
         spent = [candidate.spends() for candidate in self.candidates]
         epsilon, delta = max(cost.epsilon for cost in spent), max(cost.delta for cost in spent)
         return Guarantee(epsilon, delta, self.guarantee.neighbours)
 
-    def _largest_renyi(self, order: float) -> float:
+    def _max_renyi(self, order: float) -> float:
         return max(candidate.renyi(order) for candidate in self.candidates)
 
 
 @dataclass(frozen=True)
-class Searched:
-    """A search with what came out of it, beside the model: the chosen candidate and its error.
+class SearchResult:
+    """A search and its outcome next to the model: the chosen candidate and its error.
 
     Parameters
     ----------
     search : Search
     parameters : tuple of mappings
-        What tells the candidates apart, as plain values.
+        Parameters in which the candidates differ, as plain values.
     chosen : int
-        Place of the candidate that was chosen.
+        Index of the chosen candidate.
     error : float, optional
-        Its mistakes as a share of the records, where the search reveals them.
+        Its mistakes as a share of the records, where the search releases them.
     """
 
     search: Search
@@ -122,7 +121,9 @@ class Searched:
     def __post_init__(self) -> None:
         count = len(self.search.candidates)
         if len(self.parameters) != count or not 0 <= self.chosen < count:
-            raise InvalidParameter("the chosen candidate is not one of the search's")
+            raise InvalidParameter(
+                "chosen must be the index of a candidate, with one parameters mapping for each candidate"
+            )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -130,7 +131,7 @@ class Searched:
 
     @property
     def fit(self) -> Candidate:
-        """The mechanism that the model comes from."""
+        """The mechanism that produced the model."""
         return self.search.candidates[self.chosen]
 
     @property
@@ -138,22 +139,22 @@ class Searched:
         return self.fit.task
 
     def spends(self) -> Guarantee:
-        """The guarantee of the whole procedure, recomputed from the constants alone."""
+        """Return the guarantee of the whole procedure, recomputed from the constants alone."""
         return self.search.spends()
 
     def curve(self) -> Curve:
-        """Of the whole procedure."""
+        """Return the curve of the whole procedure."""
         return self.search.curve()
 
     def constants(self) -> dict[str, Any]:
-        """Every number of the search's own theorem."""
+        """Return every number of the search's own theorem."""
         return self.search.constants()
 
 
 Output = TypeVar("Output")
 
 SCORE_SHARE = 0.1
-"""The score's part of a trial: of epsilon for Laplace noise, of rho (in zCDP) beside the fit's for Gaussian noise."""
+"""The score's part of a trial: of epsilon for Laplace noise, relative to the fit's rho (zCDP) for Gaussian noise."""
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 _STEP, _HALVINGS = 1.3, 6  # of the search for a candidate's epsilon: to 1.3^(1/64), half a percent
@@ -161,7 +162,7 @@ _STEP, _HALVINGS = 1.3, 6  # of the search for a candidate's epsilon: to 1.3^(1/
 
 @dataclass(frozen=True)
 class Best(Generic[Output]):
-    """The trial that leaves: its candidate, what it gave, and its noisy number of mistakes."""
+    """The released trial: its candidate, its output, and its noisy number of mistakes."""
 
     candidate: int
     output: Output
@@ -178,7 +179,7 @@ class ScoredSearch(Search):
     Parameters
     ----------
     score_noise_scale : float
-        Of the noise on the number of mistakes: Gaussian if delta > 0, else Laplace.
+        Scale of the noise on the number of mistakes: Gaussian if delta > 0, else Laplace.
     """
 
     score_noise_scale: float
@@ -193,68 +194,70 @@ class ScoredSearch(Search):
 
     @property
     def score_ratio(self) -> float:
-        """How far one person moves the number of mistakes, in units of the noise; rounding to its grid included."""
+        """Sensitivity of the number of mistakes over its noise scale, rounding to the grid included."""
         return _rows_per_person(self.candidates) / self.score_noise_scale + 2.0**-GRID_BITS
 
     def _spends_at(self, order: float) -> Guarantee:
-        """From the whole search's Renyi divergence of one order."""
-        promise = self.guarantee
-        delta = renyi_delta(self.renyi(order), order, promise.epsilon * (1.0 - MARGIN)) / (1.0 - MARGIN)
-        return Guarantee(promise.epsilon, min(delta, _BELOW_ONE), promise.neighbours)
+        """Return the guarantee implied by the whole search's Renyi divergence of one order."""
+        guarantee = self.guarantee
+        delta = renyi_delta(self.renyi(order), order, guarantee.epsilon * (1.0 - MARGIN)) / (1.0 - MARGIN)
+        return Guarantee(guarantee.epsilon, min(delta, _BELOW_ONE), guarantee.neighbours)
 
     def _best_of(
-        self, places: Iterable[int], trial: Callable[[int], tuple[Output, float]], randomness: Randomness
+        self, indices: Iterable[int], trial: Callable[[int], tuple[Output, float]], randomness: Randomness
     ) -> Best[Output]:
-        """Run the trials of these candidates, at least one; of equally good ones the first is kept."""
-        trials = (self._with_noise(place, *trial(place), randomness) for place in places)
+        """Run the trials of these candidates, at least one; the first of equally good ones wins."""
+        trials = (self._with_noise(index, *trial(index), randomness) for index in indices)
         return min(trials, key=lambda best: best.mistakes)
 
     def _with_noise(
-        self, place: int, output: Output, mistakes: float, randomness: Randomness
+        self, index: int, output: Output, mistakes: float, randomness: Randomness
     ) -> Best[Output]:
         add_noise = ADD_NOISE[self.score_noise]
         noisy = add_noise(np.array([mistakes]), self.score_noise_scale, randomness)
-        return Best(place, output, float(noisy[0]))
+        return Best(index, output, float(noisy[0]))
 
 
 def score_scale(ratio: float, candidates: Sequence[Candidate]) -> float:
-    """The score's noise for a given sensitivity / scale, rounding to the grid included."""
+    """Return the score's noise scale for a given sensitivity / scale, rounding to the grid included."""
     return _rows_per_person(candidates) / (ratio - 2.0**-GRID_BITS)
 
 
-def calibrated(plan: Plan, rho: float, orders: Sequence[float], whole: Guarantee) -> Candidate:
-    """The candidate with the least noise, to half a percent, whose divergences at the orders are those of rho-zCDP."""
+def calibrate_candidate(
+    calibrate: Calibrator, rho: float, orders: Sequence[float], whole: Guarantee
+) -> Candidate:
+    """Return the candidate with the least noise, to half a percent, within rho-zCDP at the given orders."""
 
-    def kept(epsilon: float) -> Candidate | None:
-        candidate = plan(Guarantee(epsilon, whole.delta, whole.neighbours))
+    def affordable(epsilon: float) -> Candidate | None:
+        candidate = calibrate(Guarantee(epsilon, whole.delta, whole.neighbours))
         within = all(candidate.renyi(order) <= order * rho * (1.0 - MARGIN) for order in orders)
         return candidate if within else None
 
-    return _last_kept(kept, _epsilon_of(math.sqrt(2.0 * rho), whole.delta))
+    return _last_affordable(affordable, _epsilon_of(math.sqrt(2.0 * rho), whole.delta))
 
 
-def _last_kept(kept: Callable[[float], Candidate | None], start: float) -> Candidate:
-    """The candidate of the largest epsilon that is kept: bracket it, then halve."""
-    low, best = start, kept(start)
+def _last_affordable(affordable: Callable[[float], Candidate | None], start: float) -> Candidate:
+    """Return the candidate of the largest affordable epsilon: bracket it, then bisect."""
+    low, best = start, affordable(start)
     while best is None:
         low /= _STEP
-        best = kept(low)
+        best = affordable(low)
     high = low * _STEP
-    while found := kept(high):
-        low, high, best = high, high * _STEP, found
+    while candidate := affordable(high):
+        low, high, best = high, high * _STEP, candidate
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
-        found = kept(middle)
-        low, high, best = (middle, high, found) if found else (low, middle, best)
+        candidate = affordable(middle)
+        low, high, best = (middle, high, candidate) if candidate else (low, middle, best)
     return best
 
 
 def _epsilon_of(ratio: float, delta: float) -> float:
-    """The epsilon at which a Gaussian mechanism of this ratio has this delta."""
+    """Return the epsilon at which a Gaussian mechanism of this ratio has this delta."""
     curve = GaussianCurve(ratio)
     return math.exp(root(lambda log: curve.log_delta(math.exp(log)) - math.log(delta), -30.0, 7.0))
 
 
 def _rows_per_person(candidates: Sequence[Candidate]) -> int:
-    """How far one person moves the number of mistakes; those of averaged rows are averaged as well."""
+    """Return the sensitivity of the number of mistakes; those of averaged rows are averaged as well."""
     return max(candidate.task.rows_per_person for candidate in candidates)

@@ -1,39 +1,54 @@
-"""The exponential mechanism: choose a public point z with probability proportional to exp(score(z)).
+"""The exponential mechanism: choose a public point z with probability proportional to exp(rate * quality(z)).
 
 Over the rows of a finite net the draw is exact: the computed weights are dyadic rationals, and integers decide between
-them, so only the weights' own rounding has to be paid for (`SELECTION_ROUNDING`). Over the unit ball the law is
-continuous; a real point is drawn from it exactly (`exact_reals`) and then rounded to a public grid of 2**-40, which is
-post-processing. See docs/theory/tdil.md.
+them, so only the weights' own rounding is charged (`SELECTION_ROUNDING`). Over the unit ball the distribution is
+continuous; a real point is drawn from it exactly (`noise.exactly`) and then rounded to a public grid of 2**-40, which
+is post-processing. See docs/theory/tdil.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privlearn.arrays import Array, shorten
-from privlearn.heavy import flint
-from privlearn.mechanisms.noise import exactly, gamma, norm, normals, rounded
+from privlearn.imports import flint
+from privlearn.mechanisms.noise import exactly, gamma, norm, normals, round_to_integers
 from privlearn.randomness import Randomness
 
 SELECTION_ROUNDING = 2.0**-38
-"""What rounding adds to the range of log-ratios of two neighbours' probabilities: each log-weight is computed to
-within 2**-40 (700 roundings of 2**-52 at most, and numpy's exp), twice two of them meet in a ratio of ratios."""
+"""Rounding error in the range of log-ratios of two neighbours' probabilities: `exponential_weights` computes the
+logarithm of each weight to within 2**-40, and four of them meet in a ratio of ratios."""
 
-_DEEPEST = -700.0  # exp of it is a normal number still; scores cut there move no faster than uncut ones
+_DEEPEST = -700.0  # exp of it is still a normal number; clipping does not increase the sensitivity of scores
 _MANTISSA_BITS = 53
 POINT_GRID_BITS = 40
 
 
-def choose_row(scores: Array, randomness: Randomness) -> int:
-    """An index, with probability exactly proportional to the computed exp(score - largest score).
+def exponential_weights(qualities: NDArray[Any], rate: float, log_priors: Array | float = 0.0) -> Array:
+    """Return exp(log_prior + rate * quality) for each quality, up to a common factor, the largest being 1.
+
+    **Theorem.** Let the log-priors be public, within [-1400, 0], and u = 2**-53. Each weight above exp(-700) has a
+    logarithm that is right to within 2**-40, for qualities of any size; the others are exp(-700).
+
+    *Proof.* The largest quality is subtracted before anything else, with a relative error of u; so is the product with
+    the rate. Where the sum matters, the product is at most 2100 in absolute value: an error of at most 4200 u. Adding
+    the prior and subtracting the largest sum add 2100 u and 700 u, the exponential less than 4 u.
+    """
+    scores = log_priors + rate * (qualities - np.max(qualities))
+    return np.asarray(np.exp(np.maximum(scores - np.max(scores), _DEEPEST)))
+
+
+def choose_row(weights: Array, randomness: Randomness) -> int:
+    """Return an index with probability exactly proportional to its weight, as `exponential_weights` computes them.
 
     A weight is mantissa * 2**exponent, mantissa in [1/2, 1). Choose the exponent by the number of rows that have it,
     a row among these, and accept it with probability mantissa: two trials on average at most, integers throughout.
     """
-    weights = np.exp(np.maximum(scores - np.max(scores), _DEEPEST))
     mantissas, exponents = np.frexp(weights)
     kinds, counts = np.unique(exponents, return_counts=True)
     shares = [int(count) << int(kind - kinds[0]) for kind, count in zip(kinds, counts, strict=True)]
@@ -45,20 +60,20 @@ def choose_row(scores: Array, randomness: Randomness) -> int:
 
 
 def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
-    """A point z of the unit ball with density proportional to exp(rate |<z, vector>|), rounded to the grid.
+    """Return a point z of the unit ball with density proportional to exp(rate |<z, vector>|), rounded to the grid.
 
-    The ball of R^d is the shadow of the sphere of R^(d+2): Archimedes' theorem. There t = <z, vector / |vector|> has
-    density (1 - t^2)^((d-1)/2) exp(rate |vector| |t|), on each half that of a von Mises-Fisher point's height, for
+    The ball of R^d is the projection of the sphere of R^(d+2): Archimedes' theorem. There t = <z, vector / |vector|>
+    has density (1 - t^2)^((d-1)/2) exp(rate |vector| |t|), on each half that of a von Mises-Fisher point's height, for
     which Wood (1994) has a rejection sampler; given t the rest is uniform on a sphere.
     """
-    place, wanted = vector.tolist(), vector.size + 2
+    axis, normals_needed = vector.tolist(), vector.size + 2
 
     def on_grid(uniforms: Sequence[flint.arb]) -> list[int] | None:
-        point = propose_in_ball(place, rate, normals(uniforms[1:])[:wanted], gamma(uniforms[:1]))
-        return None if point is None else rounded([value * 2**POINT_GRID_BITS for value in point])
+        point = propose_in_ball(axis, rate, normals(uniforms[1:])[:normals_needed], gamma(uniforms[:1]))
+        return None if point is None else round_to_integers([value * 2**POINT_GRID_BITS for value in point])
 
     while True:
-        steps = exactly(1 + 2 * math.ceil(wanted / 2), randomness, on_grid)
+        steps = exactly(1 + 2 * math.ceil(normals_needed / 2), randomness, on_grid)
         if steps:
             point = np.ldexp(np.array([steps], dtype=float), -POINT_GRID_BITS)
             shorten(point)
@@ -68,9 +83,9 @@ def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
 def propose_in_ball(
     vector: Sequence[float], rate: float, normal: Sequence[flint.arb], exponential: flint.arb
 ) -> list[flint.arb] | None:
-    """The point of the half <z, vector> > 0 that a normal vector of d + 2 coordinates and an exponential draw lead to.
+    """Return the proposal of a normal vector of d + 2 coordinates and an exponential draw, with <z, vector> > 0.
 
-    Empty if it is refused; ``None`` if the balls do not tell.
+    The list is empty if the proposal is rejected; ``None`` if the balls are too large to decide.
     """
     length, power = norm([flint.arb(value) for value in vector]), len(vector) + 1
     axis = (
@@ -103,7 +118,7 @@ def _choose_share(shares: list[int], randomness: Randomness) -> int:
 
 
 def draw_below(bound: int, randomness: Randomness) -> int:
-    """A uniform draw from 0 to bound - 1, exactly."""
+    """Return an exact uniform draw from 0 to bound - 1."""
     while True:
         drawn = randomness.bits((bound - 1).bit_length())
         if drawn < bound:

@@ -1,1 +1,1 @@
-"""Answers of a kernel machine that stays with its holder."""
+"""Mechanisms that answer an analyst's queries from a kernel machine that stays with its holder."""

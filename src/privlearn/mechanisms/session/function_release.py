@@ -1,11 +1,11 @@
-"""Function release: a Gaussian path added to a kernel machine, drawn where it is asked."""
+"""Function release: a Gaussian path added to a kernel machine, drawn only at the queried points."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.features.kernel import KERNEL_ROUNDING
 from privlearn.guarantee import Guarantee
-from privlearn.heavy import linalg
+from privlearn.imports import linalg
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.session.task import KernelTask, SessionMechanism
 from privlearn.randomness import GaussianIntegers, Integers
@@ -25,19 +25,18 @@ PATH_BITS = FACTOR_BITS + DRAW_BITS
 FACTOR_JITTER = 2.0**-16
 VALUE_JITTER = 2.0**-14
 CAPACITY = 2**15
-"""Number of different points that a path can be asked at; up to there the rounding bounds are below the jitter."""
+"""Maximal number of different points of a path; up to there the rounding bounds are below the jitter."""
 
-MOST_PATHS = 128
-"""Up to here the discrete law is as near the Gaussian's as the guarantee's margin allows."""
+MAX_PATHS = 128
+"""Up to here the discrete distribution is as near the Gaussian as the guarantee's margin allows."""
 
 BLOCK = 128
-"""Rows of L kept together: few enough that a triangle stays in the cache, and that little of one is empty."""
+"""Rows of L stored together: few enough that a triangle stays in the cache, and that little of one is empty."""
 
 
 @dataclass(frozen=True, eq=False)
 class PathStep:
-    """What one new point adds: its row of L (multiples of 2^-40), and of each path its draw x and the noise in units
-    of 2^-60."""
+    """One new point: its row of L (multiples of 2^-40), and for each path its draw and its noise in units of 2^-60."""
 
     row: Array
     draws: tuple[int, ...]
@@ -45,11 +44,11 @@ class PathStep:
 
 
 class GaussianPaths:
-    """The past of some independent paths: rows of L and draws. Both are needed to go on, and neither may leave."""
+    """The past of independent paths: rows of L and draws. Both are needed to continue, and both are secret."""
 
     def __init__(self, count: int = 1) -> None:
-        self._beside: list[Array] = []  # of each block of rows what lies left of the diagonal's triangle
-        self._triangles: list[Array] = []  # the identity where no row is yet
+        self._left: list[Array] = []  # of each block of rows, the part left of the diagonal's triangle
+        self._triangles: list[Array] = []  # the identity where there are no rows yet
         self._draws = np.zeros((count, BLOCK), dtype=np.int64)  # grows by doubling
         self._length = 0
 
@@ -62,7 +61,7 @@ class GaussianPaths:
         Parameters
         ----------
         cross : array of shape (m, len(self))
-            Kernel between the new points and the past ones, in the order they were asked.
+            Kernel between the new points and the past ones, in the order of their queries.
         own : array of shape (m, m)
             Kernel among the new points.
         """
@@ -79,39 +78,39 @@ class GaussianPaths:
 
     def remember(self, row: Array, draws: Sequence[int]) -> None:
         """Append a point's row and draws to the past."""
-        number, place = divmod(len(self), BLOCK)
-        if place == 0:
-            self._beside.append(np.zeros((BLOCK, number * BLOCK)))
+        number, row_in_block = divmod(len(self), BLOCK)
+        if row_in_block == 0:
+            self._left.append(np.zeros((BLOCK, number * BLOCK)))
             self._triangles.append(np.eye(BLOCK))
-        self._beside[-1][place] = row[: number * BLOCK]
-        self._triangles[-1][place, : place + 1] = row[number * BLOCK :]
+        self._left[-1][row_in_block] = row[: number * BLOCK]
+        self._triangles[-1][row_in_block, : row_in_block + 1] = row[number * BLOCK :]
         if len(self) == self._draws.shape[1]:
             self._draws = np.hstack([self._draws, np.zeros_like(self._draws)])
         self._draws[:, len(self)] = draws
         self._length += 1
 
     def _new_rows(self, cross: Array, own: Array) -> list[Array]:
-        """Rows of the Cholesky factor of the kernel matrix plus `FACTOR_JITTER`, each rounded to its grid."""
+        """Return rows of the Cholesky factor of the kernel matrix plus `FACTOR_JITTER`, each rounded to its grid."""
         left = _to_grid(self._solve(cross.T).T)
-        # From the rounded rows, so that their rounding stays out of the new points' own variances.
+        # Uses the rounded rows, so that their rounding does not affect the new points' own variances.
         rest = own - left @ left.T
         rest.flat[:: len(rest) + 1] += FACTOR_JITTER
         right = _to_grid(_factor(rest))
         return [np.concatenate([left[i], right[i, : i + 1]]) for i in range(len(own))]
 
     def _solve(self, targets: Array) -> Array:
-        """L^-1 targets, block by block: the blocks are never joined into one matrix."""
+        """Return L^-1 targets, block by block: the blocks are never joined into one matrix."""
         solved = np.zeros((BLOCK * len(self._triangles), targets.shape[1]))
         solved[: len(targets)] = targets
-        for number, (beside, triangle) in enumerate(zip(self._beside, self._triangles, strict=True)):
+        for number, (left, triangle) in enumerate(zip(self._left, self._triangles, strict=True)):
             start, stop = number * BLOCK, min((number + 1) * BLOCK, len(self))
-            solved[start:stop] -= beside[: stop - start] @ solved[:start]
+            solved[start:stop] -= left[: stop - start] @ solved[:start]
             _substitute(triangle, solved[start : start + BLOCK])
         return solved[: len(targets)]
 
 
 def rounding_bound(points: int) -> float:
-    """Bound on the norm of (kernel matrix + `FACTOR_JITTER`) - L L' at so many points.
+    """Return a bound on the norm of (kernel matrix + `FACTOR_JITTER`) - L L' at a number of points.
 
     Backward error of conventional Cholesky factorisation and substitution (Higham 2002, Theorems 8.5 and 10.3, with
     a factor 4 for blocking), rounding of L to its grid, and rounding of kernel values; 1.01 covers the jitter.
@@ -122,14 +121,17 @@ def rounding_bound(points: int) -> float:
 
 
 def _integers(scale: float, shape: tuple[int, int], randomness: GaussianIntegers) -> list[list[int]]:
-    """Exact draws, one row per point and one column per path."""
+    """Return exact draws, one row per point and one column per path."""
     drawn: list[list[int]] = randomness.discrete_gaussian(scale, shape[0] * shape[1]).reshape(shape).tolist()
     return drawn
 
 
 def _exact_sums(draws: Integers, factors: Integers) -> list[int]:
-    """draws @ factors, a path each. Halves of the factors' 41 bits apart: up to `CAPACITY` terms with draws below 2^27,
-    128 deviations, no sum reaches 2^63."""
+    """Return draws @ factors for each path, exactly.
+
+    The halves of the factors' 41 bits are summed separately: for up to `CAPACITY` terms with draws below 2^27, 128
+    deviations, no sum reaches 2^63.
+    """
     high, low = factors >> DRAW_BITS, factors & (2**DRAW_BITS - 1)
     return [
         (int(upper) << DRAW_BITS) + int(lower) for upper, lower in zip(draws @ high, draws @ low, strict=True)
@@ -137,7 +139,7 @@ def _exact_sums(draws: Integers, factors: Integers) -> list[int]:
 
 
 def _substitute(triangle: Array, targets: Array) -> None:
-    """triangle^-1 targets, in place. BLAS takes columns, so that rows need no copy; it is quicker with a single one."""
+    """Replace targets by triangle^-1 targets. The transpose avoids a copy; dtrsv is faster for a single column."""
     if targets.shape[1] == 1:
         targets[:, 0] = linalg.blas.dtrsv(triangle.T, targets[:, 0], trans=1)
     else:
@@ -145,7 +147,7 @@ def _substitute(triangle: Array, targets: Array) -> None:
 
 
 def _factor(matrix: Array) -> Array:
-    """The Cholesky factor; NumPy's own takes ten times as long as the root that a single point needs."""
+    """Return the Cholesky factor; the root of a single number is ten times as fast as NumPy's factorisation."""
     if len(matrix) == 1 and matrix[0, 0] > 0.0:
         return np.sqrt(matrix)
     return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
@@ -162,50 +164,48 @@ class FunctionRelease(SessionMechanism):
 
     **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move each of
     K functions by at most D in the norm of the kernel's space, and each computed value be within r of its function's.
-    Then the answers at up to T different points, chosen adaptively, each function's with a path of its own, are
+    Then the answers at up to T different points, chosen adaptively, each function with its own path, are
     together (epsilon, delta)-private with delta(epsilon) = HS(epsilon, sqrt(K (D^2 + T (2 r)^2 / jitter)) /
     noise_scale), HS the hockey-stick divergence of two normals at that distance. The noise in an answer does not grow
-    with T: T stands only beside the rounding error r, of the order of 1e-10. The same point is looked up, never drawn
+    with T: T only multiplies the rounding error r, of the order of 1e-10. A repeated point is looked up, never drawn
     again. K is 1 for two classes and for a number. Several classes, each against the rest, have K functions. The
     functions of the softmax loss move by at most D together, so that K D^2 becomes D^2, with L = sqrt(2) in D.
 
-    The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
+    The argument, also for integer and floating-point computations: docs/theory/function-release.md.
     """
 
     noise_scale: float
 
-    name: ClassVar[str] = "function_release"
-    title: ClassVar[str] = "function release from one Gaussian-process path"
-    page: ClassVar[str] = "function-release"
-    noise: ClassVar[str] = "gaussian"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
-    floating_point: ClassVar[str] = (
+    name = "function_release"
+    title = "function release from one Gaussian-process path"
+    page = "function-release"
+    noise = "gaussian"
+    calibrated_constants = ("noise_scale",)
+    floating_point = (
         "exact: integer Gaussian draws through a public integer matrix. Its rounding, that of kernel values (at most "
         "2^-38 of the kernel's bound, assumed of a kernel of one's own) and that of f are inside the guarantee"
     )
 
     def __post_init__(self) -> None:
-        if self.facts.functions > MOST_PATHS:
+        if self.kernel_task.functions > MAX_PATHS:
             raise InvalidParameter(
-                f"function release answers for at most {MOST_PATHS} classes: join rare ones"
+                f"function release answers for at most {MAX_PATHS} classes. Merge rare ones."
             )
 
     @classmethod
-    def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> FunctionRelease:
-        """The least noise that keeps the promise; looks at public facts only."""
+    def calibrate(cls, kernel_task: KernelTask, guarantee: Guarantee) -> FunctionRelease:
         if not guarantee.is_private:
-            return cls(facts, guarantee, 0.0)
+            return cls(kernel_task, guarantee, 0.0)
         if guarantee.delta == 0:
             raise InvalidParameter("function release needs delta > 0: pass Guarantee(epsilon, 1e-6)")
         ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
-        return cls(facts, guarantee, _distance(facts) / (ratio - _grid_ratio(facts)))
+        return cls(kernel_task, guarantee, _distance(kernel_task) / (ratio - _grid_ratio(kernel_task)))
 
     @property
     def answer_deviation(self) -> float:
         return self.noise_scale
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         if not self.guarantee.is_private:
             return self.guarantee
         epsilon = self.guarantee.epsilon
@@ -213,24 +213,22 @@ class FunctionRelease(SessionMechanism):
         return Guarantee(epsilon, delta, self.guarantee.neighbours)
 
     def curve(self) -> Curve:
-        """Of the one Gaussian mechanism that the whole session amounts to."""
+        """Return the curve of the one Gaussian mechanism equivalent to the whole session."""
         return GaussianCurve(self._ratio)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that the whole session may cost."""
         return order * self._ratio**2 / 2.0
 
     def answer(self, value: float, noise: int) -> float:
-        """The value plus the path's noise there, added as integers: what leaves is a function of their sum."""
+        """Return the value plus the path's noise, added as integers: the answer is a function of their sum."""
         if not self.guarantee.is_private:
             return value
         step = math.ldexp(self.noise_scale, -PATH_BITS)
         return (round(value / step) + noise) * step
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
-        return self.facts.constants() | {
-            "functions": self.facts.functions,
+        return self.kernel_task.constants() | {
+            "functions": self.kernel_task.functions,
             "points": CAPACITY,
             "factor_jitter": FACTOR_JITTER,
             "value_jitter": VALUE_JITTER,
@@ -239,16 +237,18 @@ class FunctionRelease(SessionMechanism):
 
     @property
     def _ratio(self) -> float:
-        return _distance(self.facts) / self.noise_scale + _grid_ratio(self.facts)
+        return _distance(self.kernel_task) / self.noise_scale + _grid_ratio(self.kernel_task)
 
 
-def _grid_ratio(facts: KernelTask) -> float:
-    """What rounding the values to the noise's grid adds to the ratio."""
-    return 2.0**-PATH_BITS * math.sqrt(facts.functions * CAPACITY / VALUE_JITTER)
+def _grid_ratio(kernel_task: KernelTask) -> float:
+    """Return what rounding the values to the noise's grid adds to the ratio."""
+    return 2.0**-PATH_BITS * math.sqrt(kernel_task.functions * CAPACITY / VALUE_JITTER)
 
 
-def _distance(facts: KernelTask) -> float:
-    """How far one person moves all answers together, in the norm of the noise's law at scale 1."""
-    problems, functions = facts.task.problems, facts.functions
-    rounding = 2.0 * facts.evaluation_error * math.sqrt(functions / problems * (CAPACITY / VALUE_JITTER))
-    return math.sqrt(problems) * math.hypot(facts.sensitivity, rounding)
+def _distance(kernel_task: KernelTask) -> float:
+    """Return the sensitivity of all answers together, in the norm of the noise's covariance at scale 1."""
+    problems, functions = kernel_task.task.problems, kernel_task.functions
+    rounding = (
+        2.0 * kernel_task.evaluation_error * math.sqrt(functions / problems * (CAPACITY / VALUE_JITTER))
+    )
+    return math.sqrt(problems) * math.hypot(kernel_task.sensitivity, rounding)

@@ -1,1 +1,1 @@
-"""Noisy counts, and what follows from them."""
+"""Noisy counts, means, quantiles and Hessians; `counts.py` is the simplest."""

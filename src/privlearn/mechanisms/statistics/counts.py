@@ -1,4 +1,4 @@
-"""Histograms of one set of records with noise in every cell: what evaluations and descriptions are made of.
+"""Histograms of one set of records with noise in every cell, for evaluations and descriptions.
 
 The argument is in docs/theory/counts.md.
 """
@@ -44,12 +44,12 @@ class NoisyCounts(Mechanism):
 
     - Laplace, of scale scale / w_t: private at epsilon = sum_t (S1 w_t / scale + c_t 2^-44), delta = 0.
 
-    The 2^-44 pays for rounding weights to the noise's grid. Where delta > 0 allows both, the smaller noise is taken.
+    2^-44 covers rounding weights to the noise's grid. Where delta > 0 allows both, the smaller noise is used.
 
     Parameters
     ----------
     guarantee : Guarantee
-        The price of all tables; an infinite epsilon adds no noise.
+        For all tables together; an infinite epsilon adds no noise.
     records : int
         Public number of records, or of persons; the expected one where it is private.
     rows_per_person : int
@@ -60,7 +60,7 @@ class NoisyCounts(Mechanism):
         Share of the budget of each table.
     noise : {"gaussian", "laplace"}
     noise_scale : float
-        Of a table that had the whole budget.
+        Noise scale of a table with the whole budget.
     """
 
     guarantee: Guarantee
@@ -71,19 +71,21 @@ class NoisyCounts(Mechanism):
     noise: str
     noise_scale: float
 
-    name: ClassVar[str] = "counts"
-    title: ClassVar[str] = "noisy counts"
-    page: ClassVar[str] = "counts"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
+    name = "counts"
+    title = "noisy counts"
+    page = "counts"
+    calibrated_constants = ("noise_scale",)
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian", "laplace")}
-    uses_solver: ClassVar[bool] = False
+    uses_solver = False
 
     def __post_init__(self) -> None:
         self.check_combination(self.noise, "tight")
         for name, value in (("records", self.records), ("rows_per_person", self.rows_per_person)):
             whole_number(value, name)
         if not self.cells or len(self.cells) != len(self.shares):
-            raise InvalidParameter("every table needs its number of cells and its share of the budget")
+            raise InvalidParameter(
+                "cells and shares must have one number for each table, and there must be a table"
+            )
         for cells, share in zip(self.cells, self.shares, strict=True):
             whole_number(cells, "cells")
             check_positive(share=share)
@@ -92,9 +94,12 @@ class NoisyCounts(Mechanism):
         if self.guarantee.is_private:
             check_positive(noise_scale=self.noise_scale)
         elif self.noise_scale:
-            raise InvalidParameter(
-                "without a promise (epsilon = inf) there is no noise: noise_scale must be 0"
-            )
+            raise InvalidParameter("noise_scale must be 0 where epsilon is infinite")
+        super().__post_init__()
+
+    @property
+    def gaussian_numbers(self) -> int:
+        return sum(self.cells) if self.noise == "gaussian" else 0
 
     @classmethod
     def calibrate(
@@ -106,7 +111,7 @@ class NoisyCounts(Mechanism):
         cells: Sequence[int],
         weights: Sequence[float] | None = None,
     ) -> NoisyCounts:
-        """The least noise that keeps the promise. Looks at public facts only.
+        """Return the mechanism with the least noise for a guarantee, from public parameters only.
 
         Parameters
         ----------
@@ -114,10 +119,10 @@ class NoisyCounts(Mechanism):
             How the budget is divided among the tables, in any unit; by default evenly.
         """
         weights = [1.0] * len(cells) if weights is None else list(weights)
-        check_positive(**{f"weight {place}": weight for place, weight in enumerate(weights)})
+        check_positive(**{f"weight {index}": weight for index, weight in enumerate(weights)})
         whole = math.fsum(weights)
         shares = tuple(weight / whole for weight in weights)
-        facts: dict[str, Any] = {
+        common: dict[str, Any] = {
             "guarantee": guarantee,
             "records": records,
             "rows_per_person": rows_per_person,
@@ -125,12 +130,12 @@ class NoisyCounts(Mechanism):
             "shares": shares,
         }
         if not guarantee.is_private:
-            return cls(**facts, noise="laplace", noise_scale=0.0)
+            return cls(**common, noise="laplace", noise_scale=0.0)
         scales = {"laplace": _laplace_scale(guarantee, rows_per_person, sum(cells))}
         if guarantee.delta > 0:
             scales["gaussian"] = _gaussian_scale(guarantee, rows_per_person, sum(cells))
-        plans = [cls(**facts, noise=noise, noise_scale=scale) for noise, scale in scales.items()]
-        return min(plans, key=lambda plan: max(plan.deviations))
+        options = [cls(**common, noise=noise, noise_scale=scale) for noise, scale in scales.items()]
+        return min(options, key=lambda option: max(option.deviations))
 
     @property
     def deviations(self) -> tuple[float, ...]:
@@ -145,25 +150,22 @@ class NoisyCounts(Mechanism):
 
     @property
     def covers(self) -> str:
-        """What the guarantee is about."""
         relation = self.guarantee.relation
         counted = "" if relation.count_is_public else " How many records there are is covered too."
         return (
             "Everything in this file that depends on the records: the noisy counts, and what follows from them. "
-            f"{relation.counted}, schema, cells and parameters are public and enter as such.{counted}"
+            f"{relation.count_label}, schema, cells and parameters are public and enter as such.{counted}"
         )
 
     @property
     def floating_point(self) -> str:
-        """What is exact in its noise's sampler."""
         return FLOATING_POINT[self.noise]
 
     def curve(self) -> Curve:
-        """The privacy curve of all tables together."""
+        """Return the privacy curve of all tables together."""
         return GaussianCurve(self._loss) if self.noise == "gaussian" else PureCurve(self._loss)
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         epsilon, neighbours = self.guarantee.epsilon, self.guarantee.neighbours
         if not self.guarantee.is_private:
             return self.guarantee
@@ -173,12 +175,11 @@ class NoisyCounts(Mechanism):
         return Guarantee(epsilon, min(delta, math.nextafter(1.0, 0.0)), neighbours)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order: exact for Gaussian noise, Bun and Steinke's bound for Laplace noise."""
+        """Return the Renyi divergence: exact for Gaussian noise, Bun and Steinke's bound for Laplace noise."""
         concentrated = order * self._loss**2 / 2.0
         return concentrated if self.noise == "gaussian" else min(concentrated, self._loss)
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of."""
         return {
             "records": self.records,
             "rows_per_person": self.rows_per_person,
@@ -188,9 +189,11 @@ class NoisyCounts(Mechanism):
         }
 
     def run(self, tables: Sequence[Array], randomness: Randomness) -> list[Array]:
-        """Touch the data: PRIVATE counts, made by `count`, become noisy ones of the same shape. These may leave."""
+        """Touch the data: add noise to PRIVATE counts, made by `count`; the result may be released."""
         if tuple(table.size for table in tables) != self.cells:
-            raise InvalidParameter("the tables do not have the cells that their noise was calibrated for")
+            raise InvalidParameter(
+                "the sizes of the tables must equal the cells that the noise was calibrated for"
+            )
         if not self.guarantee.is_private:
             return [np.array(table) for table in tables]
         add = ADD_NOISE[self.noise]
@@ -198,19 +201,19 @@ class NoisyCounts(Mechanism):
 
     @property
     def _loss(self) -> float:
-        """What all tables cost together: the ratio of Gaussian noise, or the epsilon of Laplace noise."""
+        """Cost of all tables together: the ratio of Gaussian noise, or the epsilon of Laplace noise."""
         if not self.guarantee.is_private:
             return math.inf
         tables = list(zip(self.cells, self.scales, strict=True))
         if self.noise == "laplace":
-            moved = _sensitivity_l1(self.guarantee, self.rows_per_person)
-            return math.fsum(moved / scale + cells * _GRID for cells, scale in tables)
-        moved = _sensitivity_l2(self.guarantee, self.rows_per_person)
-        return math.hypot(*(moved / scale + math.sqrt(cells) * _GRID for cells, scale in tables))
+            sensitivity = _sensitivity_l1(self.guarantee, self.rows_per_person)
+            return math.fsum(sensitivity / scale + cells * _GRID for cells, scale in tables)
+        sensitivity = _sensitivity_l2(self.guarantee, self.rows_per_person)
+        return math.hypot(*(sensitivity / scale + math.sqrt(cells) * _GRID for cells, scale in tables))
 
 
 def count(cell: NDArray[np.int64], cells: int, weights: Array | None = None) -> Array:
-    """PRIVATE: how many rows are in each cell, exactly; rows in the cell -1 are in none.
+    """PRIVATE: return the exact number of rows in each cell; rows in the cell -1 are not counted.
 
     Weights, which add up to at most 1 per person, are rounded down to multiples of 1 / UNIT.
     """
@@ -220,7 +223,7 @@ def count(cell: NDArray[np.int64], cells: int, weights: Array | None = None) -> 
 
 
 def _sensitivity_l1(guarantee: Guarantee, rows: int) -> float:
-    """How far one person moves one table: each record that neighbours differ in has one cell."""
+    """Return how far one person moves one table in L1: each record in which neighbours differ has one cell."""
     return float(guarantee.relation.gradients * rows)
 
 
@@ -229,18 +232,18 @@ def _sensitivity_l2(guarantee: Guarantee, rows: int) -> float:
 
 
 def _laplace_scale(guarantee: Guarantee, rows: int, cells: int) -> float:
-    left = guarantee.epsilon * (1.0 - MARGIN) - cells * _GRID
-    return _sensitivity_l1(guarantee, rows) / _checked(left)
+    epsilon = guarantee.epsilon * (1.0 - MARGIN) - cells * _GRID
+    return _sensitivity_l1(guarantee, rows) / check_remaining(epsilon)
 
 
 def _gaussian_scale(guarantee: Guarantee, rows: int, cells: int) -> float:
-    """By the triangle inequality: rounding adds at most its own norm to the ratio."""
+    """Return the noise scale; by the triangle inequality rounding adds at most its own norm to the ratio."""
     ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
-    return _sensitivity_l2(guarantee, rows) / _checked(ratio - math.sqrt(cells) * _GRID)
+    return _sensitivity_l2(guarantee, rows) / check_remaining(ratio - math.sqrt(cells) * _GRID)
 
 
-def _checked(left: float) -> float:
-    """What rounding leaves of the budget."""
-    if left <= 0:
-        raise InvalidParameter("rounding so many counts costs more than this epsilon: ask for a larger one")
-    return left
+def check_remaining(budget: float) -> float:
+    """Return the budget after rounding; raise InvalidParameter if nothing is left of it."""
+    if budget <= 0:
+        raise InvalidParameter("rounding this many counts costs more than epsilon. Pass a larger epsilon.")
+    return budget

@@ -1,4 +1,4 @@
-"""Noisy curvature: the loss's Hessian at a released model, and its gradients' spread, bought to give intervals.
+"""Noisy curvature: the loss's Hessian and the gradients' second moments at a released model, for intervals.
 
 The argument, and what follows from the two matrices: docs/theory/intervals.md.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,21 +21,21 @@ from privlearn.mechanisms.noise import FLOATING_POINT, GRID_BITS, add_gaussian
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
-MOST_COEFFICIENTS = 256
+MAX_COEFFICIENTS = 256
 """More numbers than this squared would be noise, and a large file."""
 
 FOR_GRADIENTS = 0.1
-"""Share of the squared ratio that the gradients' spread gets: its noise matters less (docs/theory/intervals.md)."""
+"""Share of the squared ratio for the gradients' moments: their noise matters less (docs/theory/intervals.md)."""
 
 _ROOT_HALF = math.sqrt(0.5)
 
 
 class Curvatures(Protocol):
-    """What can be asked for the two matrices."""
+    """Computes the two exact matrices."""
 
     @abstractmethod
     def sums(self, coefficients: Array) -> tuple[Array, Array]:
-        """PRIVATE: sums over the records of their Hessians and of their gradients' outer products, at coefficients.
+        """PRIVATE: return the sums of the records' Hessians and of their gradients' outer products, at coefficients.
 
         Each record adds a positive semidefinite matrix of trace at most 1 to each: both are divided by their bounds.
         The sums are exact, in any order of the records.
@@ -45,22 +45,22 @@ class Curvatures(Protocol):
 @register_mechanism
 @dataclass(frozen=True)
 class NoisyCurvature(Mechanism):
-    """Two symmetric matrices with Gaussian noise: what one record adds to each has trace at most 1.
+    """Two symmetric matrices with Gaussian noise; one record's part of each has trace at most 1.
 
     **Theorem** (docs/theory/intervals.md). At public coefficients w, let a record's Hessian have trace at most c and
-    its gradient norm at most L, both times the largest class weight. Divided by c and by L^2, what one record adds to
+    its gradient norm at most L, both times the largest class weight. Divided by c and by L^2, one record's part of
     either sum is positive semidefinite of trace at most 1, so one person moves each by at most S in Frobenius norm:
-    S = 1, and sqrt(2) if a record is replaced. A diagonal entry gets noise of deviation ``scale``, the two equal
-    entries beside it one draw of scale / sqrt(2). Together they are one Gaussian mechanism of
+    S = 1, and sqrt(2) if a record is replaced. A diagonal entry gets noise of deviation ``scale``, each pair of
+    equal entries off the diagonal one draw of scale / sqrt(2). Together they are one Gaussian mechanism of
 
         ratio^2 = (S / hessian_noise_scale + g)^2 + (S / gradient_noise_scale + g)^2,   g = sqrt(d (d + 1) / 2) 2^-44,
 
-    d the number of coefficients; g pays for rounding to the noise's grid.
+    d the number of coefficients; g covers rounding to the noise's grid.
 
     Parameters
     ----------
     task : Task
-        That of the release, whose coefficients are w.
+        Task of the release with coefficients w.
     guarantee : Guarantee
     hessian_noise_scale, gradient_noise_scale : float
         In units of c, and of L^2.
@@ -71,15 +71,14 @@ class NoisyCurvature(Mechanism):
     hessian_noise_scale: float
     gradient_noise_scale: float
 
-    name: ClassVar[str] = "curvature"
-    title: ClassVar[str] = "noisy curvature"
-    page: ClassVar[str] = "intervals"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("hessian_noise_scale", "gradient_noise_scale")
-    uses_solver: ClassVar[bool] = False
+    name = "curvature"
+    title = "noisy curvature"
+    page = "intervals"
+    calibrated_constants = ("hessian_noise_scale", "gradient_noise_scale")
+    uses_solver = False
 
     @classmethod
     def calibrate(cls, task: Task, guarantee: Guarantee) -> NoisyCurvature:
-        """The least noise that keeps the promise; looks at public facts only."""
         if not guarantee.is_private:
             return cls(task, guarantee, 0.0, 0.0)
         if guarantee.delta == 0.0:
@@ -95,20 +94,25 @@ class NoisyCurvature(Mechanism):
         return cls(task, guarantee, hessian, gradients)
 
     @property
+    def gaussian_numbers(self) -> int:
+        return self.task.dimension * (self.task.dimension + 1)
+
+    @property
     def hessian_bound(self) -> float:
-        """c: the largest trace of a record's Hessian."""
+        """c: maximal trace of a record's Hessian."""
         return self.task.curvature_ratio(1.0) * self.task.total
 
     @property
     def gradient_bound(self) -> float:
-        """L^2: the largest squared norm of a record's gradient."""
+        """L^2: maximal squared norm of a record's gradient."""
         return (self.task.loss.lipschitz * self.task.weight_bound) ** 2
 
     @property
     def ratio(self) -> float:
-        """How far one person moves both matrices, over the deviation of their noise."""
-        moved, grid = self.task.relation.moments, self._grid_ratio
-        return math.hypot(moved / self.hessian_noise_scale + grid, moved / self.gradient_noise_scale + grid)
+        """Sensitivity of both matrices over the deviation of their noise."""
+        sensitivity, grid = self.task.relation.moments, self._grid_ratio
+        gradients = sensitivity / self.gradient_noise_scale + grid
+        return math.hypot(sensitivity / self.hessian_noise_scale + grid, gradients)
 
     @property
     def _grid_ratio(self) -> float:
@@ -124,18 +128,16 @@ class NoisyCurvature(Mechanism):
         return FLOATING_POINT["gaussian"]
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         epsilon = self.guarantee.epsilon
         return Guarantee(epsilon, gaussian_delta(self.ratio, epsilon), self.task.neighbours)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that this release may cost."""
         return order * self.ratio**2 / 2.0
 
     def run(self, oracle: Curvatures, coefficients: Array, randomness: Randomness) -> tuple[Array, Array]:
-        """Touch the data: both matrices, in units of their bounds. What is returned may leave."""
+        """Touch the data: return both matrices in units of their bounds; they may be released."""
         hessian, gradients = oracle.sums(coefficients)
         return (
             _noisy(hessian, self.hessian_noise_scale, randomness),
@@ -143,7 +145,6 @@ class NoisyCurvature(Mechanism):
         )
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
         return {
             "moments_sensitivity": self.task.relation.moments,
             "hessian_bound": self.hessian_bound,
@@ -154,36 +155,38 @@ class NoisyCurvature(Mechanism):
 
 
 def explain_refusal(mechanism: Any) -> str | None:
-    """Why no curvature is sold for what a mechanism released; ``None`` if it is."""
+    """Return why no curvature can be released for a mechanism's output; ``None`` if it can."""
     return noise_refusal(mechanism) or task_refusal(mechanism.task)
 
 
 def noise_refusal(mechanism: Any) -> str | None:
-    """Why what the noise does to a mechanism's coefficients is not known, even without a curvature."""
+    """Return why the noise in a mechanism's coefficients is unknown, even without a curvature; else ``None``."""
     if not isinstance(mechanism, ReleaseMechanism) or mechanism.perturbs not in ("objective", "minimiser"):
         return "it was not made by objective or output perturbation of one holder's records, without a search"
     return _loss_refusal(mechanism.task)
 
 
 def task_refusal(task: Task) -> str | None:
-    """Why the theorem does not cover a task; ``None`` if it does."""
-    if task.rows_per_person > 1 or task.averaged:
-        return "persons have several rows"
+    """Return why the theorem does not cover a task; ``None`` if it does."""
+    if task.records_of_a_person > 1:
+        return "persons have several rows and no column names the person (person: COLUMN in the schema)"
     return _loss_refusal(task)
 
 
 def _loss_refusal(task: Task) -> str | None:
+    if task.prior_norm or task.largest_ridge != 1.0:
+        return "its regularizer has weights or a public model"
     if task.problems > 1:
         return "its classes were learnt one against the rest, in several problems"
     if not math.isfinite(task.loss.smoothness):
         return f"the {task.loss.name} loss has no curvature"
-    if task.loss.sees == "classes" and not task.classes:
+    if task.loss.argument == "classes" and not task.classes:
         return "the number of its classes is not known"
     return None
 
 
 def _noisy(matrix: Array, scale: float, randomness: Randomness) -> Array:
-    """A symmetric matrix with noise: a draw for each diagonal entry, a smaller one for each two equal ones."""
+    """Return a symmetric matrix plus noise: one draw for each diagonal entry, a smaller one for each equal pair."""
     if scale == 0.0:
         return matrix
     above = np.triu_indices(len(matrix), 1)

@@ -1,4 +1,4 @@
-"""Bounds and lists bought together: all quantiles and all histograms of a table as one guarantee."""
+"""Private bounds and lists: all quantiles and all histograms of a table under one guarantee."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.oracle import ColumnOracle, Histogram
 from privlearn.mechanisms.search.selection import SELECTION_ROUNDING
 from privlearn.mechanisms.statistics.histogram import frequent, rare_probability, rare_threshold
-from privlearn.mechanisms.statistics.quantile import choose_centre, choose_reach, choose_spread
+from privlearn.mechanisms.statistics.quantile import choose_centre, choose_reach, choose_scale
 from privlearn.randomness import Randomness
 
 LOG_ODDS = 10.0
-"""How much likelier, in logarithms, the quantile aimed at is than a number beyond all data of the same weight. For
-columns of many shapes it keeps the probability of a bound far too wide below 1 in 100 (docs/theory/discovery.md)."""
+"""Log-ratio of the probabilities of the target quantile and of a number of equal weight beyond all data. For columns of
+many shapes it keeps the probability of a bound far too wide below 1 in 100 (docs/theory/discovery.md)."""
 BOUND_WEIGHT = 3.0
-"""rho of a bound for a rho of 1 of a list: then about as many rows lie beyond a bound as a listed value needs."""
+"""rho of a bound relative to that of a list: then a bound excludes about as many rows as a listed value needs."""
 ANCHOR = 0.5
-"""Epsilon of a column's centre or spread beside that of a bound: there half of the rows speak for what is chosen."""
-LARGEST_SHARE = 0.25
-"""Of the records, beyond a bound, or with a listed value: where more would be needed, nothing is sold."""
+"""Epsilon of a column's centre or scale relative to that of a bound: half of the rows determine them."""
+MAX_SHARE = 0.25
+"""Maximal share of the records that a bound may exclude, or that a listed value may need; beyond it, refuse."""
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """A number of private bounds and of lists of frequent values, from one table, for one price.
+    """Private bounds and lists of frequent values of one table, under one guarantee.
 
     A bound is an origin plus or minus a distance that few cells exceed (`choose_reach`). Its anchors are chosen first:
-    the origin, if both bounds of a column are bought (`choose_centre`; else it is the public bound), and the magnitude
-    of the distances from it (`choose_spread`).
+    the origin, if both bounds of a column are private (`choose_centre`; else it is the public bound), and the magnitude
+    of the distances from it (`choose_scale`).
 
     **Theorem** (docs/theory/discovery.md). A bound is (e + 2^-38)^2 / 8 zCDP, an anchor (e / 2 + 2^-38)^2 / 8. Up to an
     event of probability delta0, the sum of `rare_probability` over the lists, the L lists together are
@@ -40,20 +40,20 @@ class Discovery:
 
         delta(epsilon) <= delta0 + zcdp_delta(rho, epsilon + log(1 - delta0)).
 
-    Without lists the choices are also private at the sum of their epsilons: the cheaper of the two counts.
+    Without lists the choices are also private at the sum of their epsilons; the smaller cost counts.
 
     Parameters
     ----------
     guarantee : Guarantee
-        The price of all of it.
+        For everything together.
     records : int
         Public number of records, or of persons; the expected one where it is private.
     rows_per_person : int
-        m: how many records one person may own.
+        m: maximal number of records of one person.
     bounds, anchors, lists : int
-        How many of each.
+        Numbers of each.
     quantile_epsilon, noise_scale, threshold : float
-        e, and the histograms' two constants; 0 where there is nothing of the kind.
+        e, and the histograms' two constants; 0 where unused.
     """
 
     guarantee: Guarantee
@@ -77,7 +77,7 @@ class Discovery:
         anchors: int,
         lists: int,
     ) -> Discovery:
-        """The most accurate purchase for the price; refuses what would be noise. Looks at public facts only."""
+        """Return the most accurate constants for a guarantee; raise InvalidParameter if the results would be noise."""
         _check(guarantee, lists)
         rare = guarantee.delta / 2.0 if lists else 0.0
         budget = _zcdp_budget(guarantee, rare)
@@ -87,36 +87,37 @@ class Discovery:
             epsilon = math.sqrt(8.0 * budget * BOUND_WEIGHT / weight)
             if not lists:
                 epsilon = max(epsilon, guarantee.epsilon * (1.0 - MARGIN) / (bounds + ANCHOR * anchors))
-            # Where rounding would cost more than there is, the floor is refused below, for any number of records.
+            # Where rounding would cost more than the budget, the floor is refused below, for any number of records.
             epsilon = max(epsilon - SELECTION_ROUNDING / ANCHOR, SELECTION_ROUNDING)
         if lists:
-            square = _squared_sensitivity(guarantee, rows_per_person)
+            square = _sensitivity_squared(guarantee, rows_per_person)
             scale = math.sqrt(square * weight / (2.0 * budget))
             threshold = rare_threshold(scale, rare * (1.0 - MARGIN) / lists, rows_per_person)
-        plan = cls(guarantee, records, rows_per_person, bounds, anchors, lists, epsilon, scale, threshold)
-        plan._refuse_noise()
-        return plan
+        discovery = cls(
+            guarantee, records, rows_per_person, bounds, anchors, lists, epsilon, scale, threshold
+        )
+        discovery._refuse_noise()
+        return discovery
 
     @property
     def beyond(self) -> int:
-        """How many cells shall lie beyond a bound: so many that numbers beyond all data are unlikely.
+        """Target number of cells beyond a bound: large enough that numbers beyond all data are unlikely.
 
-        The choice of such a number is `LOG_ODDS` less likely, in logarithms, than of one as heavy at the quantile.
+        Such a number is `LOG_ODDS` less likely, in logarithms, than one of equal weight at the quantile.
         """
         return math.ceil(2.0 * self.rows_per_person * LOG_ODDS / self.quantile_epsilon)
 
     @property
     def zcdp(self) -> float:
-        """rho of all bounds and anchors and, but for the event, of all lists."""
+        """rho of all bounds and anchors and, except for the rare event, of all lists."""
         bound, anchor = self._epsilons
-        chosen = (self.bounds * bound**2 + self.anchors * anchor**2) / 8.0
+        choices = (self.bounds * bound**2 + self.anchors * anchor**2) / 8.0
         if not self.lists:
-            return chosen
-        square = _squared_sensitivity(self.guarantee, self.rows_per_person)
-        return chosen + self.lists * square / (2.0 * self.noise_scale**2)
+            return choices
+        square = _sensitivity_squared(self.guarantee, self.rows_per_person)
+        return choices + self.lists * square / (2.0 * self.noise_scale**2)
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         epsilon, neighbours = self.guarantee.epsilon, self.guarantee.neighbours
         bound, anchor = self._epsilons
         if not self.lists and self.bounds * bound + self.anchors * anchor <= epsilon:
@@ -128,52 +129,52 @@ class Discovery:
         return Guarantee(epsilon, min(delta, math.nextafter(1.0, 0.0)), neighbours)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that bounds may cost; lists have none, because of the rare event."""
+        """Return the Renyi divergence of the bounds; lists have none, because of the rare event."""
         return order * self.zcdp
 
     def centre(self, column: ColumnOracle, randomness: Randomness) -> float:
-        """Touch the data: a number amid the cells."""
+        """Touch the data: return a number near the median of the cells."""
         return choose_centre(column, ANCHOR * self.quantile_epsilon, self.rows_per_person, randomness)
 
-    def spread(self, column: ColumnOracle, origin: float, randomness: Randomness) -> float:
-        """Touch the data: how far from the origin cells usually are."""
+    def scale(self, column: ColumnOracle, origin: float, randomness: Randomness) -> float:
+        """Touch the data: return the typical distance of the cells from the origin."""
         epsilon = ANCHOR * self.quantile_epsilon
-        return choose_spread(column.beyond(origin), epsilon, self.rows_per_person, randomness)
+        return choose_scale(column.beyond(origin), epsilon, self.rows_per_person, randomness)
 
     def bound(
-        self, column: ColumnOracle, side: str, origin: float, spread: float, randomness: Randomness
+        self, column: ColumnOracle, side: str, origin: float, scale: float, randomness: Randomness
     ) -> float:
-        """Touch the data: the lower or upper bound, seen from anchors that are public or were released."""
+        """Touch the data: return the lower or upper bound, from anchors that are public or released."""
         sign = 1.0 if side == "upper" else -1.0
         return origin + sign * choose_reach(
             column.beyond(origin, side),
-            spread,
+            scale,
             self.beyond,
             self.quantile_epsilon,
             self.rows_per_person,
             randomness,
         )
 
-    def listed(self, histogram: Histogram, randomness: Randomness) -> list[Value]:
-        """Touch the data: the frequent values, sorted: their order in the table is nobody's business."""
-        shown = frequent(histogram.counts, self.noise_scale, self.threshold, randomness)
-        return sorted(value for value, is_shown in zip(histogram.values, shown, strict=True) if is_shown)
+    def frequent_values(self, histogram: Histogram, randomness: Randomness) -> list[Value]:
+        """Touch the data: return the frequent values, sorted, because their order in the table is private."""
+        above = frequent(histogram.counts, self.noise_scale, self.threshold, randomness)
+        return sorted(value for value, is_above in zip(histogram.values, above, strict=True) if is_above)
 
     @property
     def _epsilons(self) -> tuple[float, float]:
-        """Of a bound and of an anchor, rounding included."""
+        """Epsilons of a bound and of an anchor, rounding included."""
         return self.quantile_epsilon + SELECTION_ROUNDING, ANCHOR * self.quantile_epsilon + SELECTION_ROUNDING
 
     def _refuse_noise(self) -> None:
-        """Bounds and lists that public facts already show to be worthless are not sold."""
-        scarce = f"{self.records} records and {self.guarantee} buy noise"
-        most = LARGEST_SHARE * self.records
-        if self.bounds and self.beyond > most:
+        """Raise InvalidParameter for bounds and lists that are useless by public parameters alone."""
+        scarce = f"{self.records} records and {self.guarantee} give noise only"
+        limit = MAX_SHARE * self.records
+        if self.bounds and self.beyond > limit:
             raise InvalidParameter(
-                f"{scarce}: {self.bounds} bounds need {math.ceil(10 * self.beyond / most) / 10:g} times as many "
+                f"{scarce}: {self.bounds} bounds need {math.ceil(10 * self.beyond / limit) / 10:g} times as many "
                 "records, or about as much more epsilon. Mark fewer bounds, or state them from public knowledge"
             )
-        if self.lists and self.threshold > most:
+        if self.lists and self.threshold > limit:
             raise InvalidParameter(
                 f"{scarce}: a value would have to occur more than {self.threshold:.0f} times to be listed. "
                 "Spend more, mark fewer lists, or state them from public knowledge"
@@ -182,16 +183,18 @@ class Discovery:
 
 def _check(guarantee: Guarantee, lists: int) -> None:
     if not guarantee.is_private:
-        raise InvalidParameter("bounds and lists are bought for a finite epsilon: pass epsilon=0.1, say")
+        raise InvalidParameter(
+            "private bounds and lists need a finite epsilon. Pass epsilon=0.1, for example."
+        )
     if lists and guarantee.delta == 0:
         raise InvalidParameter(
-            "lists of values or classes are bought by a stability-based histogram, which needs delta > 0: pass "
-            "delta=1e-6 (well below 1/n)"
+            "private lists of values or classes use a stability-based histogram, which needs delta > 0. Pass "
+            "delta=1e-6 (well below 1/n)."
         )
 
 
 def _zcdp_budget(guarantee: Guarantee, rare: float) -> float:
-    """rho that is left for noise and choices once the rare event is paid for."""
+    """Return the rho left for noise and choices after the rare event."""
     if guarantee.delta == 0:
         return 0.0
     epsilon = guarantee.epsilon + math.log1p(-rare)
@@ -200,6 +203,6 @@ def _zcdp_budget(guarantee: Guarantee, rare: float) -> float:
     return zcdp_budget(epsilon, guarantee.delta - rare) * (1.0 - MARGIN)
 
 
-def _squared_sensitivity(guarantee: Guarantee, rows: int) -> float:
-    """Of the counts of one list, in L2."""
+def _sensitivity_squared(guarantee: Guarantee, rows: int) -> float:
+    """Return the squared L2 sensitivity of the counts of one list."""
     return (guarantee.relation.counts * rows) ** 2

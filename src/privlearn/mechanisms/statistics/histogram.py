@@ -1,4 +1,4 @@
-"""The frequent values of a column of which no list is known: a histogram that shows what many people share.
+"""Frequent values of a column without a public list: a histogram that releases only values of many people.
 
 The argument is in docs/theory/discovery.md.
 """
@@ -18,10 +18,10 @@ from privlearn.randomness import Randomness
 def frequent(
     counts: NDArray[np.int64], noise_scale: float, threshold: float, randomness: Randomness
 ) -> NDArray[np.bool_]:
-    """Which of the values that occur have a noisy count above the threshold.
+    """Return which of the occurring values have a noisy count above the threshold.
 
     **Theorem** (stability-based histogram, after Korolova et al. 2009 and Bun, Nissim and Stemmer 2016, with Gaussian
-    noise). Let a person own at most m rows. Values that only this person has are shown with probability at most
+    noise). Let a person own at most m rows. Values that only this person has are released with probability at most
     `rare_probability`; if none is, the counts of the other values are a Gaussian mechanism whose L2-sensitivity is
     sqrt(2) m under ``replace_one`` (m rows leave one value and join another) and m where they only leave.
 
@@ -31,13 +31,13 @@ def frequent(
 
 
 def rare_probability(noise_scale: float, threshold: float, rows: int) -> float:
-    """Probability, at most, that one list shows a value that only one person has, who owns at most ``rows`` rows.
+    """Return a bound on the probability that a list contains a value of one person, who owns at most ``rows`` rows.
 
-    They are at most ``rows`` values with a count of at most ``rows`` each.
+    There are at most ``rows`` such values with a count of at most ``rows`` each.
     """
     return rows * normal_tail((threshold - rows) / noise_scale)
 
 
 def rare_threshold(noise_scale: float, probability: float, rows: int) -> float:
-    """Inverse of `rare_probability`: the threshold that keeps it at most ``probability``."""
+    """Return the threshold at which `rare_probability` is ``probability``."""
     return rows - noise_scale * NormalDist().inv_cdf(probability / rows)

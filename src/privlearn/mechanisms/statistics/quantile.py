@@ -1,4 +1,4 @@
-"""Private quantiles of a column of which nothing is known: the exponential mechanism over numbers of all magnitudes.
+"""Private quantiles of a column without public bounds: the exponential mechanism over numbers of all magnitudes.
 
 The argument is in docs/theory/discovery.md.
 """
@@ -14,54 +14,54 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.mechanisms.oracle import ColumnOracle, Counts, Sides
-from privlearn.mechanisms.search.selection import choose_row
+from privlearn.mechanisms.search.selection import choose_row, exponential_weights
 from privlearn.randomness import Randomness
 
-_LARGEST_EXPONENT = 1000
+_MAX_EXPONENT = 1000
 _ORDINARY_EXPONENT = 64
 _FINE, _COARSE = 2**10, 2**4
 
 
 def choose_centre(column: ColumnOracle, epsilon: float, rows: int, randomness: Randomness) -> float:
-    """A number near the median of the cells, for the price ``epsilon``; see `_choose`."""
+    """Return a number near the median of the cells, at cost ``epsilon``; see `_choose`."""
     points, log_weights = candidates()
     return _choose(points, log_weights, centre_losses(column.sides(points)), 2, epsilon, rows, randomness)
 
 
-def choose_spread(distances: ColumnOracle, epsilon: float, rows: int, randomness: Randomness) -> float:
-    """A number from 0 on near the median of the distances, for the price ``epsilon``; see `_choose`."""
+def choose_scale(distances: ColumnOracle, epsilon: float, rows: int, randomness: Randomness) -> float:
+    """Return a number >= 0 near the median of the distances, at cost ``epsilon``; see `_choose`."""
     points, log_weights = candidates(distances=True)
     return _choose(points, log_weights, centre_losses(distances.sides(points)), 2, epsilon, rows, randomness)
 
 
 def choose_reach(
-    distances: ColumnOracle, spread: float, beyond: int, epsilon: float, rows: int, randomness: Randomness
+    distances: ColumnOracle, scale: float, beyond: int, epsilon: float, rows: int, randomness: Randomness
 ) -> float:
-    """A number from 0 on that about ``beyond`` of the distances exceed, for the price ``epsilon``; see `_choose`.
+    """Return a number >= 0 that about ``beyond`` of the distances exceed, at cost ``epsilon``; see `_choose`.
 
-    ``spread`` is public or was released: numbers of its magnitude weigh most, because at the rim few cells speak for a
-    number. 0 says nothing.
+    ``scale`` is public or released. Numbers of its magnitude weigh most, because few cells near the bound support any
+    number; 0 means unknown.
     """
     points, log_weights = candidates(distances=True)
-    if spread > 0:
-        log_weights = _around(spread, points, log_weights)
+    if scale > 0:
+        log_weights = _around(scale, points, log_weights)
     losses = reach_losses(distances.sides(points), beyond)
     return _choose(points, log_weights, losses, 1, epsilon, rows, randomness)
 
 
 def centre_losses(sides: Sides) -> Counts:
-    """For each point, how far the cells below and above it are from balancing; 0 at a median.
+    """Return, for each point, the imbalance of the cells below and above it; 0 at a median.
 
-    A cell adds 1 to one of two sums and takes 1 from the other, or does neither if it is missing, and the larger sum
-    counts: exchanging a cell moves the loss by at most 2.
+    A cell adds 1 to one of two sums and subtracts 1 from the other, unless it is missing, and the larger sum counts:
+    exchanging a cell moves the loss by at most 2.
     """
     return np.asarray(np.maximum(2 * np.maximum(sides.below, sides.above) - sides.cells, 0))
 
 
 def reach_losses(sides: Sides, beyond: int) -> Counts:
-    """For each point, how many cells too many or too few lie above it; cells equal to it count as is best.
+    """Return, for each point, how far the number of cells above it is from ``beyond``; equal cells count either way.
 
-    A cell's part is 0 or 1, and 0 if it is missing: exchanging it moves the loss by at most 1.
+    A cell contributes 0 or 1, and 0 if it is missing: exchanging it moves the loss by at most 1.
     """
     from_here_on = sides.cells - sides.below
     return np.asarray(np.maximum(np.maximum(sides.above - beyond, beyond - from_here_on), 0))
@@ -69,17 +69,17 @@ def reach_losses(sides: Sides, beyond: int) -> Counts:
 
 @lru_cache(maxsize=2)
 def candidates(distances: bool = False) -> tuple[Array, Array]:
-    """The public candidates in increasing order, and the logarithms of their public weights.
+    """Return the public candidates in increasing order, and the logarithms of their public weights.
 
     0, and both signs (for distances the positive one) of every number with 11 significant bits from 2^-64 to 2^65, and
     with 5 bits from 2^-1000 to 2^1001. All numbers from 2^k to 2^(k+1) together weigh 1 / (16 + |k|)^2: ordinary
-    magnitudes come first, none is excluded. 0 weighs as much as the numbers from 1 to 2, because so many columns begin
+    magnitudes come first, none is excluded. 0 weighs as much as the numbers from 1 to 2, because many columns begin
     there.
     """
-    exponents = np.arange(-_LARGEST_EXPONENT, _LARGEST_EXPONENT + 1)
+    exponents = np.arange(-_MAX_EXPONENT, _MAX_EXPONENT + 1)
     steps = np.where(np.abs(exponents) <= _ORDINARY_EXPONENT, _FINE, _COARSE)
-    places = np.concatenate([np.arange(count) / count for count in steps])
-    positive = np.ldexp(1.0 + places, np.repeat(exponents, steps))
+    fractions = np.concatenate([np.arange(count) / count for count in steps])
+    positive = np.ldexp(1.0 + fractions, np.repeat(exponents, steps))
     each = np.repeat(_octave(exponents) - np.log(steps), steps)
     negative = slice(0, 0) if distances else slice(None, None, -1)
     points = np.concatenate([-positive[negative], [0.0], positive])
@@ -89,15 +89,15 @@ def candidates(distances: bool = False) -> tuple[Array, Array]:
 
 
 def _octave(exponents: NDArray[Any]) -> Array:
-    """Logarithm of what all numbers from 2^k to 2^(k+1) weigh together."""
+    """Return the log-weight of all numbers from 2^k to 2^(k+1) together."""
     return np.asarray(-2.0 * np.log(16.0 + np.abs(exponents)))
 
 
-def _around(spread: float, points: Array, log_weights: Array) -> Array:
-    """Weights of distances of known magnitude: those about 2^k times the spread weigh 2^-|k|, 0 weighs 1/16."""
+def _around(scale: float, points: Array, log_weights: Array) -> Array:
+    """Return log-weights of distances of known magnitude: about 2^k times the scale weighs 2^-|k|, 0 weighs 1/16."""
     positive = np.where(points > 0, points, 1.0)
     equal = log_weights - _octave(np.frexp(positive)[1] - 1)  # every octave weighs 1
-    nearness = -np.abs(np.log(positive) - math.log(spread))
+    nearness = -np.abs(np.log(positive) - math.log(scale))
     return np.asarray(np.where(points > 0, equal + nearness, -math.log(16.0)))
 
 
@@ -110,13 +110,12 @@ def _choose(
     rows: int,
     randomness: Randomness,
 ) -> float:
-    """A point c with probability proportional to weight(c) exp(-epsilon loss(c) / (2 m sensitivity)).
+    """Return a point c with probability proportional to weight(c) exp(-epsilon loss(c) / (2 m sensitivity)).
 
     **Theorem** (McSherry and Talwar 2007; for quantiles Smith 2011; range: Cesar and Rogers 2021). A person who owns at
     most m = ``rows`` cells moves every loss by at most m times the sensitivity, up or down, whether they are replaced,
-    silenced or not there. So the log-ratio of neighbours' probabilities stays within a range of ``epsilon``, plus
+    blanked out or absent. So the log-ratio of neighbours' probabilities stays within a range of ``epsilon``, plus
     `SELECTION_ROUNDING`: the choice is (epsilon + rounding)-private and (epsilon + rounding)^2 / 8 zCDP.
     """
-    # The smallest is taken off while they are integers: what is rounded afterwards is at most 700 where it matters.
-    scores = log_weights - epsilon / (2.0 * rows * sensitivity) * (losses - losses.min())
-    return float(points[choose_row(scores, randomness)])
+    weights = exponential_weights(-losses, epsilon / (2.0 * rows * sensitivity), log_weights)
+    return float(points[choose_row(weights, randomness)])

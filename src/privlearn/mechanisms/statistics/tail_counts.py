@@ -1,7 +1,7 @@
-"""Public: how many numbers lie beyond each of many edges, from noisy counts in cells of four sizes.
+"""Tail counts from noisy counts in cells of four sizes: how many numbers lie beyond each of many edges.
 
-A tail summed from the smallest cells alone would add up the noise of thousands of them. Cells of four sizes, eight of
-each in one of the next, make every tail a sum of at most 28 counts (docs/theory/multiparty.md, "Bounds and lists").
+A tail summed from the smallest cells alone would add up the noise of thousands of them. With four sizes, eight cells of
+each in one of the next, every tail is a sum of at most 28 counts (docs/theory/multiparty.md, "Bounds and lists").
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ EDGES = SIZES[-1] - 1
 _STEPS = 16
 """Edges from a power of two to the next."""
 _SMALLEST = -64
-"""Edges begin beside 2^-64, and end beside 2^64."""
+"""Edges begin at 2^-64, and end at 2^64."""
 
 
 def edges(between: tuple[float, float] | None = None) -> Array:
-    """Public: from one number to another in equal steps; or 0 and both signs of numbers of 5 bits, 2^-64 to 2^64."""
+    """Public: return equally spaced edges; or 0 and both signs of numbers with 5 bits from 2^-64 to 2^64."""
     if between is not None:
         return np.linspace(*between, EDGES)
-    place = np.arange(1, EDGES // 2 + 1)
-    sizes = np.ldexp(1.0 + place % _STEPS / _STEPS, place // _STEPS + _SMALLEST)
+    index = np.arange(1, EDGES // 2 + 1)
+    sizes = np.ldexp(1.0 + index % _STEPS / _STEPS, index // _STEPS + _SMALLEST)
     return np.concatenate([-sizes[::-1], [0.0], sizes])
 
 
 def cells_of_all_sizes(smallest: Array) -> list[Array]:
-    """Counts in the smallest cells, summed to those of all sizes."""
+    """Return the counts in cells of all sizes, from those in the smallest."""
     return [smallest.reshape(size, -1).sum(axis=1) for size in SIZES]
 
 
 def from_edge(counts: Sequence[Array]) -> Array:
-    """How many numbers lie at or above each edge, given the counts in cells of all sizes."""
+    """Return how many numbers lie at or above each edge, given the counts in cells of all sizes."""
     start = np.arange(1, EDGES + 1)  # the first cell above each edge
     tail = counts[-1][start]
     for size, count in zip(SIZES, counts, strict=True):
@@ -50,31 +50,31 @@ def from_edge(counts: Sequence[Array]) -> Array:
 
 
 def below_edge(counts: Sequence[Array]) -> Array:
-    """How many numbers lie below each edge."""
+    """Return how many numbers lie below each edge."""
     return from_edge([count[::-1] for count in counts])[::-1]
 
 
 @cache
-def summed_cells() -> Array:
-    """Of how many counts `from_edge` adds up each tail: its variance over that of a count."""
+def cells_per_tail() -> Array:
+    """Return the number of counts in each tail of `from_edge`: its variance relative to that of a count."""
     return from_edge([np.ones(size) for size in SIZES])
 
 
 def bounds(counts: Sequence[Array], edges: Array, deviation: float, tolerance: float) -> tuple[float, float]:
-    """The edges next to the middle beyond which noisy tails are at most ``tolerance`` times their deviations.
+    """Return the innermost edges beyond which noisy tails are at most ``tolerance`` times their deviations.
 
     Parameters
     ----------
     counts : sequence of arrays
-        Noisy, in cells of all sizes.
+        Noisy counts in cells of all sizes.
     edges : array
     deviation : float
-        Of the noise in each count.
+        Standard deviation of the noise in each count.
     tolerance : float
     """
     above, below = from_edge(counts), below_edge(counts)
     middle = int(np.argmin(np.abs(above - below)))
-    allowed = tolerance * deviation * np.sqrt(summed_cells())
+    allowed = tolerance * deviation * np.sqrt(cells_per_tail())
     upper = np.flatnonzero(above[middle:] <= allowed[middle:])
     lower = np.flatnonzero(below[: middle + 1] <= allowed[::-1][: middle + 1])
     highest = middle + int(upper[0]) if upper.size else EDGES - 1

@@ -1,1 +1,1 @@
-"""Several holders: noisy sums of what each computes."""
+"""Mechanisms over secure sums of several holders; `summed.py` defines questions and noise."""

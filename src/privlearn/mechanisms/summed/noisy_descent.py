@@ -9,8 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
-from privlearn.accounting.conversions import gaussian_epsilon
+from privlearn.accounting import (
+    MARGIN,
+    Curve,
+    GaussianCurve,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_ratio,
+)
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -22,36 +28,36 @@ from privlearn.mechanisms.summed.summed import (
     grid_ratio,
     summation_error,
     surplus,
-    unpacked,
+    unpack,
 )
 from privlearn.mechanisms.task import Task
 
 CURVATURE_SHARE = 0.1
-"""Share of the budget (in zCDP) that pays for the second moments: 5 % more noise in the gradients."""
+"""Share of the budget (in zCDP) for the second moments: 5 % more noise in the gradients."""
 
 ROUNDS_PER_ROOT = 2.0
-"""Rounds are twice the square root of the condition number: along the flattest direction e^-2 of the way is left."""
+"""Rounds over the square root of the condition number: e^-2 of the distance remains in the flattest direction."""
 
 DEVIATIONS = 4.0
 """The noise in the second moments is longer than its bound with probability at most exp(-4^2 / 2), 1 in 3,000."""
 
-MOST_MOMENTS = 2**21
+MAX_MOMENTS = 2**21
 """Numbers in the second moments' sum above which it costs more than the rounds it saves: about 2,000 features."""
 
 Solve = Callable[[Array, int], Array]
-"""From a gradient, and the number of records it is a mean over, to a step."""
+"""Returns a step, from a gradient and the number of records it averages."""
 
 
 @register_mechanism
 @dataclass(frozen=True)
 class NoisyDescent(SummedMechanism):
-    """Ask for the gradient T times, each sum with Gaussian noise; descend with momentum; average the last half.
+    """Query the gradient T times, each sum with Gaussian noise; descend with momentum; average the last half.
 
     **Theorem** (Dong, Roth and Su 2019, Corollary 3.3; docs/theory/multiparty.md). One person moves the sum of all
-    gradients by at most S = 2 L (L for zero_out), sqrt(P) times that for P problems, whatever point is asked about; all
-    classes of the softmax loss are one problem, with L = sqrt(2). She moves the sum of x x' by at most S2 = sqrt(2) in
+    gradients by at most S = 2 L (L for zero_out), sqrt(P) times that for P problems, at any point; all classes of the
+    softmax loss are one problem, with L = sqrt(2). One person moves the sum of x x' by at most S2 = sqrt(2) in
     Frobenius norm (1 for zero_out). Gaussian noise of scale s on each of T gradients, and s2 on the second moments,
-    costs, all answers together and however each point depends on the answers before, exactly as much as one Gaussian
+    costs, all answers together and for any dependence of points on earlier answers, exactly as much as one Gaussian
     mechanism of sensitivity / noise scale
 
         ratio = sqrt(T (S / s)^2 + (S2 / s2)^2),    delta(epsilon) = HS(epsilon, ratio),
@@ -66,9 +72,9 @@ class NoisyDescent(SummedMechanism):
 
     noise_scale: float
 
-    name: ClassVar[str] = "noisy_descent"
-    title: ClassVar[str] = "noisy gradient descent over a secure sum"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("parties", "shares", "rounds", "noise_scale")
+    name = "noisy_descent"
+    title = "noisy gradient descent over a secure sum"
+    calibrated_constants = ("parties", "shares", "rounds", "noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
         "preconditioned": ("gaussian",),
         "plain": ("gaussian",),
@@ -86,7 +92,6 @@ class NoisyDescent(SummedMechanism):
         shares: int,
         rounds: int | None = None,
     ) -> NoisyDescent:
-        """The least noise that keeps the promise; looks at public facts only."""
         cls.check_combination(noise, calibration)
         if guarantee.is_private and guarantee.delta == 0:
             raise InvalidParameter(
@@ -95,13 +100,13 @@ class NoisyDescent(SummedMechanism):
         if rounds is None:
             rounds = _default_rounds(task, guarantee, calibration, surplus(parties, shares))
         draft = cls(task, guarantee, noise, calibration, parties, shares, rounds, math.nan)
-        scale = draft._least_scale() if guarantee.is_private else 0.0
+        scale = draft._min_scale() if guarantee.is_private else 0.0
         return cls(task, guarantee, noise, calibration, parties, shares, rounds, scale)
 
     @classmethod
     def better_calibration(cls, task: Task, guarantee: Guarantee, *, parties: int, shares: int) -> str:
         """``preconditioned`` if it at least halves the number of rounds and its one large sum is not too large."""
-        if not guarantee.is_private or _moments(task) > MOST_MOMENTS:
+        if not guarantee.is_private or _moments(task) > MAX_MOMENTS:
             return "plain"
         extra = surplus(parties, shares)
         plain, better = (_condition(task, guarantee, kind, extra) for kind in ("plain", "preconditioned"))
@@ -109,7 +114,6 @@ class NoisyDescent(SummedMechanism):
 
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
-        """Why the theorem does not cover this task; ``None`` if it does."""
         if not math.isfinite(task.loss.smoothness):
             return f"descent needs a smooth loss, and the {task.loss.name} is not"
         return None
@@ -118,16 +122,15 @@ class NoisyDescent(SummedMechanism):
     def curvature_noise_scale(self) -> float:
         """s2: the scale that spends `CURVATURE_SHARE` of the whole budget."""
         odds = (1.0 - CURVATURE_SHARE) / CURVATURE_SHARE
-        spread = math.sqrt(odds / self.rounds) * self.noise_scale / self.rounded_sensitivity
-        return _moment_sensitivity(self.task) * spread
+        factor = math.sqrt(odds / self.rounds) * self.noise_scale / self.sum_sensitivity
+        return _moment_sensitivity(self.task) * factor
 
     @property
     def condition(self) -> float:
-        """Condition number that step sizes and momentum are made for."""
+        """Condition number for which step sizes and momentum are chosen."""
         return _condition(self.task, self.guarantee, self.calibration, self.surplus)
 
     def spends(self) -> Guarantee:
-        """The guarantee recomputed from the constants alone."""
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         epsilon = self.guarantee.epsilon
@@ -135,7 +138,7 @@ class NoisyDescent(SummedMechanism):
         return Guarantee(epsilon, delta, self.task.neighbours)
 
     def curve(self) -> Curve:
-        """Of the one Gaussian mechanism that the whole run amounts to."""
+        """Return the curve of the one Gaussian mechanism equivalent to the whole run."""
         return GaussianCurve(self.ratio)
 
     def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
@@ -143,14 +146,14 @@ class NoisyDescent(SummedMechanism):
 
     @property
     def ratio(self) -> float:
-        """Sensitivity / noise scale of the one Gaussian mechanism that the whole run amounts to."""
+        """Sensitivity / noise scale of the one Gaussian mechanism equivalent to the whole run."""
         return self._ratio_of(self.kinds)
 
     def epsilon_of(self, kinds: tuple[str, ...]) -> float:
         return gaussian_epsilon(self._ratio_of(kinds), self.guarantee.delta) if kinds else 0.0
 
     def _ratio_of(self, kinds: tuple[str, ...]) -> float:
-        gradient = self.rounded_sensitivity / self.noise_scale + grid_ratio(self._length)
+        gradient = self.sum_sensitivity / self.noise_scale + grid_ratio(self._length)
         moments = _moment_sensitivity(self.task) / self.curvature_noise_scale + grid_ratio(
             _moments(self.task)
         )
@@ -161,7 +164,7 @@ class NoisyDescent(SummedMechanism):
     def kinds(self) -> tuple[str, ...]:
         return ("second_moments",) * self._asks_moments + ("gradients",) * self.rounds
 
-    def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
+    def _describe_question(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
         if kind == "gradients":
             return self._length, self._gradient_bound, self._noise(self.noise_scale)
         # |x_j x_k| sqrt(2) <= 1 off the diagonal too
@@ -170,20 +173,19 @@ class NoisyDescent(SummedMechanism):
 
     def run(self, sums: NoisySums) -> Array:
         task, share = self.task, 1.0 / math.sqrt(self.condition)
-        momentum, first_kept = (1.0 - share) / (1.0 + share), self.rounds // 2
+        momentum, first_averaged = (1.0 - share) / (1.0 + share), self.rounds // 2
         solve = self._metric(sums) if self._asks_moments else self._plain
-        before = here = kept = np.zeros((task.problems, task.dimension))
+        before = here = total = np.zeros((task.problems, task.dimension))
         for number in range(self.rounds):
             ahead = here + momentum * (here - before)
             answer = sums.ask(self.question(self._asks_moments + number, ahead))
             gradient = answer.vector.reshape(ahead.shape) / answer.total + task.regularization * ahead
             before, here = here, ahead - solve(gradient, answer.total)
-            if number >= first_kept:
-                kept = kept + here
-        return kept.reshape(-1, task.features) / (self.rounds - first_kept)
+            if number >= first_averaged:
+                total = total + here
+        return total.reshape(-1, task.features) / (self.rounds - first_averaged)
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of, for the certificate."""
         private = self.guarantee.is_private
         moments = {
             "second_moment_sensitivity": _moment_sensitivity(self.task),
@@ -192,7 +194,7 @@ class NoisyDescent(SummedMechanism):
         return {
             **self._common_constants(),
             "gradient_sensitivity": self.task.gradient_sensitivity,
-            "rounded_sensitivity": self.rounded_sensitivity,
+            "rounded_sensitivity": self.sum_sensitivity,
             "noise_scale": self.noise_scale,
             **(moments if self._asks_moments else {}),
             "share_scale": self.noise_scale / math.sqrt(self.shares),
@@ -216,12 +218,12 @@ class NoisyDescent(SummedMechanism):
         return gradient / (self.task.loss.smoothness * self.task.mass_bound + self.task.regularization)
 
     def _metric(self, sums: NoisySums) -> Solve:
-        """Steps M^-1 gradient; a sum from which holders dropped out later bounds the remaining ones' Hessian too."""
+        """Return steps M^-1 gradient; the sum also bounds the Hessian of fewer holders, if some drop out later."""
         task = self.task
-        values, vectors = np.linalg.eigh(unpacked(sums.ask(self.question(0)).vector, task.features))
+        values, vectors = np.linalg.eigh(unpack(sums.ask(self.question(0)).vector, task.features))
         if self.guarantee.is_private:
-            most = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
-            values = np.maximum(values + most, 0.0)
+            shift = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
+            values = np.maximum(values + shift, 0.0)
 
         def solve(gradient: Array, total: int) -> Array:
             stiffness = task.loss.smoothness * values / total + task.regularization
@@ -230,14 +232,14 @@ class NoisyDescent(SummedMechanism):
 
         return solve
 
-    def _least_scale(self) -> float:
+    def _min_scale(self) -> float:
         target = gaussian_ratio(self.guarantee.epsilon, self.guarantee.delta) * (1.0 - MARGIN)
         share = 1.0 - CURVATURE_SHARE if self._asks_moments else 1.0
         grid = math.sqrt(self.rounds) * grid_ratio(self._length)
         if self._asks_moments:
             grid = math.hypot(grid, grid_ratio(_moments(self.task)))
         # Minkowski: the root of the sum of squares of both parts is at most the sum of the roots
-        return self.rounded_sensitivity * math.sqrt(self.rounds / share) / (target - grid)
+        return self.sum_sensitivity * math.sqrt(self.rounds / share) / (target - grid)
 
 
 def _default_rounds(task: Task, guarantee: Guarantee, calibration: str, extra: float) -> int:
@@ -249,9 +251,9 @@ def _default_rounds(task: Task, guarantee: Guarantee, calibration: str, extra: f
 
 
 def _condition(task: Task, guarantee: Guarantee, calibration: str, extra: float) -> float:
-    """Largest over smallest curvature, in the calibration's metric, as far as public numbers tell.
+    """Return the condition number of the Hessian in the calibration's metric, by public numbers.
 
-    ``extra`` is how much noise a sum holds for each promised one.
+    ``extra`` is the noise in a sum relative to the guaranteed noise.
     """
     curvature = task.loss.smoothness * task.mass_bound
     if calibration == "preconditioned" and guarantee.is_private:
@@ -262,7 +264,7 @@ def _condition(task: Task, guarantee: Guarantee, calibration: str, extra: float)
 
 
 def _moment_sensitivity(task: Task) -> float:
-    """How far one person moves the computed sum of weight x x', in Frobenius norm.
+    """Return the sensitivity of the computed sum of weight x x', in Frobenius norm.
 
     Two positive semidefinite matrices of trace at most 1 are at most sqrt(2) apart, and one is at most 1 from zero.
     """
@@ -274,5 +276,5 @@ def _moments(task: Task) -> int:
 
 
 def _spectral_bound(task: Task, scale: float) -> float:
-    """Of a symmetric Gaussian matrix: its mean norm is at most sqrt(2 d), its deviations those of one normal number."""
+    """Return a bound on the norm of a symmetric Gaussian matrix: at most sqrt(2 d) on average, plus deviations."""
     return scale * (math.sqrt(2.0 * task.features) + DEVIATIONS)

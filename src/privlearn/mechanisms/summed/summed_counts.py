@@ -1,4 +1,4 @@
-"""Histograms of several holders' records, as one noisy sum: what a joint evaluation is made of.
+"""Histograms of several holders' records as one noisy sum, for joint evaluations.
 
 The argument is in docs/theory/counts.md, "Several holders".
 """
@@ -18,19 +18,20 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.mechanisms.statistics.counts import NoisyCounts, check_remaining
 from privlearn.mechanisms.summed.summed import (
-    MOST_RECORDS,
+    FLOATING_POINT,
+    MAX_RECORDS,
     Noise,
     NoisySum,
     Question,
-    SummedMechanism,
     grid_ratio,
+    other_parties,
     whose_records,
 )
 
 ROUNDING = 2.0**-20
-"""What multiplying counts by the roots of the shares adds to the sensitivity, relative to it."""
+"""Relative increase of the sensitivity by multiplying counts with the roots of the shares."""
 
 
 @register_mechanism
@@ -50,20 +51,20 @@ class SummedCounts(NoisyCounts):
     parties : int
         Number of holders.
     noise_shares : int
-        How many honest, present holders are enough for the promised noise.
+        Number of honest, present holders needed for the guaranteed noise.
     parties_per_person : int
-        h: how many holders may have records of one person, m rows each: S2 counts h times.
+        h: number of holders that may have records of one person, m rows each: S2 counts h times.
     """
 
     parties: int
     noise_shares: int
     parties_per_person: int = 1
 
-    summed: ClassVar[str] = "counts"
-    """What is summed, in words."""
-    name: ClassVar[str] = "summed_counts"
-    title: ClassVar[str] = "noisy counts over a secure sum"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
+    summed = "counts"
+    """What is summed, in certificates."""
+    name = "summed_counts"
+    title = "noisy counts over a secure sum"
+    calibrated_constants = ("noise_scale",)
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian",)}
 
     def __post_init__(self) -> None:
@@ -73,9 +74,9 @@ class SummedCounts(NoisyCounts):
         whole_number(self.parties_per_person, "parties_per_person")
         if self.noise_shares > self.parties:
             raise InvalidParameter(f"noise_shares must be at most the number of parties, {self.parties}")
-        largest = MOST_RECORDS // self.guarantee.relation.largest_table
-        if self.records * self.rows_per_person > largest:
-            raise InvalidParameter(f"rounding is proven for at most {largest} rows: count fewer")
+        limit = MAX_RECORDS // self.guarantee.relation.max_table_ratio
+        if self.records * self.rows_per_person > limit:
+            raise InvalidParameter(f"rounding is proven for at most {limit} rows. Count fewer.")
 
     @classmethod
     def calibrate(  # type: ignore[override]
@@ -90,18 +91,13 @@ class SummedCounts(NoisyCounts):
         noise_shares: int,
         parties_per_person: int = 1,
     ) -> SummedCounts:
-        """The least noise that keeps the promise. Looks at public facts only."""
         if not guarantee.is_private or guarantee.delta == 0:
             raise InvalidParameter(
                 "counts of several holders get Gaussian noise, which needs a finite epsilon and delta > 0: "
                 "say delta = 1e-6"
             )
         target = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
-        left = target - grid_ratio(sum(cells))
-        if left <= 0:
-            raise InvalidParameter(
-                "rounding so many counts costs more than this epsilon: ask for a larger one"
-            )
+        ratio = check_remaining(target - grid_ratio(sum(cells)))
         whole = math.fsum(weights)
         draft = cls(
             guarantee,
@@ -115,11 +111,10 @@ class SummedCounts(NoisyCounts):
             noise_shares,
             parties_per_person,
         )
-        return replace(draft, noise_scale=draft.moved / left)
+        return replace(draft, noise_scale=draft.sum_sensitivity / ratio)
 
     @property
     def covers(self) -> str:
-        """What the guarantee is about, and whom it trusts for what."""
         counted = (
             "" if self.guarantee.relation.count_is_public else " How many records there are is covered too."
         )
@@ -127,23 +122,23 @@ class SummedCounts(NoisyCounts):
             f"Everything the coordinator sees: one noisy sum of {self.summed}, and so this file. It holds if "
             f"{self.noise_shares} of the {self.parties} parties each add their share of the noise, whoever else "
             "colludes with the coordinator or drops out, and if only the sum over all parties but the missing ones is "
-            f"opened (secure sum). {whose_records(self.parties_per_person)} Number of parties and records, plan, "
+            f"opened (secure sum). {other_parties(self, self.noise_shares)} "
+            f"{whose_records(self.parties_per_person)} Number of parties and records, plan, "
             f"schema and cells are public and enter as such.{counted}"
         )
 
     @property
     def floating_point(self) -> str:
-        """What is exact in the parties' samplers."""
-        return SummedMechanism.floating_point
+        return FLOATING_POINT[self.noise]
 
     @property
     def holders(self) -> tuple[int, int, int]:
-        """How many there are, how many honest, present ones are enough for the noise, how many have one person."""
+        """Numbers of holders: all, honest and present ones needed for the noise, and with records of one person."""
         return self.parties, self.noise_shares, self.parties_per_person
 
     @property
-    def moved(self) -> float:
-        """How far one person moves the sum, rounding included."""
+    def sum_sensitivity(self) -> float:
+        """Sensitivity of the sum, rounding included."""
         return self.guarantee.relation.counts * self._rows_of_a_person * (1.0 + ROUNDING)
 
     @property
@@ -152,53 +147,54 @@ class SummedCounts(NoisyCounts):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """One question, and no more."""
+        """Kinds of all questions: one."""
         return ("counts",)
 
     def question(self, number: int, coefficients: Array | None = None) -> Question:
-        """The one question."""
+        """Return the one question."""
         if number != 0:
-            raise InvalidParameter("the plan has one question, numbered 0")
-        most = self.records * self.rows_per_person * self.guarantee.relation.largest_table
+            raise InvalidParameter("there is one question, numbered 0")
+        bound = self.records * self.rows_per_person * self.guarantee.relation.max_table_ratio
         noise = (Noise("gaussian", self.noise_scale),)
-        return Question(0, self.kinds[0], sum(self.cells), most * (1.0 + ROUNDING), noise)
+        return Question(0, self.kinds[0], sum(self.cells), bound * (1.0 + ROUNDING), noise)
 
     def answer(self, tables: Sequence[Array]) -> Array:
-        """PRIVATE: one holder's exact part of the sum. It must not leave as it is."""
+        """PRIVATE: return one holder's exact part of the sum, to which noise must be added."""
         if tuple(table.size for table in tables) != self.cells:
-            raise InvalidParameter("the tables do not have the cells that their noise was calibrated for")
+            raise InvalidParameter(
+                "the sizes of the tables must equal the cells that the noise was calibrated for"
+            )
         return np.concatenate([root * table.ravel() for root, table in zip(self._roots, tables, strict=True)])
 
     def tables(self, answer: NoisySum) -> list[Array]:
-        """The noisy tables in an opened sum."""
+        """Return the noisy tables of an opened sum."""
         parts = np.split(answer.vector, list(itertools.accumulate(self.cells))[:-1])
         return [part / root for part, root in zip(parts, self._roots, strict=True)]
 
     def in_sum(self, present: int, records: int) -> dict[str, Any]:
-        """Public: how many holders and records are in an opened sum, and its noise for each promised one."""
+        """Public: return the numbers of holders and records in an opened sum, and its relative noise."""
         noise = math.sqrt(present / self.noise_shares)
         return {"parties": present, "records": records, "noise": noise}
 
     def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
-        """Renyi divergence of the given order that answers to such questions may cost."""
+        """Return the Renyi divergence of the given order of answers to such questions."""
         return self.renyi(order) if kinds else 0.0
 
     def epsilon_of(self, kinds: tuple[str, ...]) -> float:
-        """What answers to such questions cost, at the guarantee's delta."""
+        """Return the epsilon of answers to such questions, at the guarantee's delta."""
         return self.guarantee.epsilon if kinds else 0.0
 
     def epsilon_after(self, questions: int) -> float:
-        """What has been spent once so many were answered."""
+        """Return the epsilon spent after a number of questions."""
         return self.epsilon_of(self.kinds[:questions])
 
     def constants(self) -> dict[str, Any]:
-        """Every number the theorem speaks of."""
         several = {"parties_per_person": self.parties_per_person} if self.parties_per_person > 1 else {}
         return super().constants() | {"parties": self.parties, "noise_shares": self.noise_shares} | several
 
     @property
     def _loss(self) -> float:
-        return self.moved / self.noise_scale + grid_ratio(sum(self.cells))
+        return self.sum_sensitivity / self.noise_scale + grid_ratio(sum(self.cells))
 
     @property
     def _roots(self) -> tuple[float, ...]:

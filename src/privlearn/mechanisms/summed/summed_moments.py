@@ -1,4 +1,4 @@
-"""Second moments of several holders' records, targets included, as one noisy sum: regressions follow from it.
+"""Second moments of several holders' records, targets included, as one noisy sum, and regressions from it.
 
 The argument is in docs/theory/multiparty.md, "Many regressions from one sum".
 """
@@ -9,14 +9,14 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.accounting.curves import Curve
-from privlearn.erm.losses import LossFacts, Sees
+from privlearn.accounting import Curve
 from privlearn.errors import InvalidParameter, check_positive
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.summed.summed import SUM_ROUNDING
 from privlearn.mechanisms.summed.summed_counts import ROUNDING, SummedCounts
 from privlearn.mechanisms.task import Task
+from privlearn.solvers.losses import LossArgument, LossProperties
 
 
 @register_mechanism
@@ -24,23 +24,23 @@ from privlearn.mechanisms.task import Task
 class SummedMoments(SummedCounts):
     """The sums of x x' and of x y' over all records, |x| <= 1 and each of q targets in [-1, 1], in one question.
 
-    **Theorem** (docs/theory/multiparty.md). The sum of x x' travels `packed`, times the root of its share w, that of
-    x y' times the root of v, w + v = 1. With a = q v / w <= 1, a record replaced by another moves the vector by at
-    most sqrt(2 w) (1 + a / 2), one deleted by at most sqrt(w) (1 + a / 2). Noise as in `SummedCounts`.
+    **Theorem** (docs/theory/multiparty.md). The sum of x x' is sent as a vector (`pack`), times the root of its share
+    w, that of x y' times the root of v, w + v = 1. With a = q v / w <= 1, a record replaced by another moves the vector
+    by at most sqrt(2 w) (1 + a / 2), one deleted by at most sqrt(w) (1 + a / 2). Noise as in `SummedCounts`.
 
     ``cells`` are d (d + 1) / 2 and q d, for d features. The other parameters are those of `SummedCounts`.
     """
 
-    summed: ClassVar[str] = "second moments"
-    name: ClassVar[str] = "summed_moments"
-    title: ClassVar[str] = "noisy second moments over a secure sum"
-    page: ClassVar[str] = "multiparty"
+    summed = "second moments"
+    name = "summed_moments"
+    title = "noisy second moments over a secure sum"
+    page = "multiparty"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        moments, crossed = self.cells if len(self.cells) == 2 else (0, 0)
+        moments, with_targets = self.cells if len(self.cells) == 2 else (0, 0)
         features = self.features
-        if features * (features + 1) != 2 * moments or not features or crossed % features:
+        if features * (features + 1) != 2 * moments or not features or with_targets % features:
             raise InvalidParameter("second moments have d (d + 1) / 2 numbers, those with q targets q d")
         if self._leverage > 1.0 + 2.0**-40:
             raise InvalidParameter("the share of the moments with targets is too large for their number")
@@ -60,29 +60,30 @@ class SummedMoments(SummedCounts):
         return ("second_moments_with_targets",)
 
     @property
-    def moved(self) -> float:
-        longest = math.sqrt(self.shares[0]) * (1.0 + self._leverage / 2.0)
-        largest = self.records * self.rows_per_person * self.guarantee.relation.largest_table
-        rounded = self.guarantee.relation.moments * self._rows_of_a_person * (1.0 + ROUNDING)
-        return longest * (rounded + 2.0 * SUM_ROUNDING * largest)
+    def sum_sensitivity(self) -> float:
+        length = math.sqrt(self.shares[0]) * (1.0 + self._leverage / 2.0)
+        rows = self.records * self.rows_per_person * self.guarantee.relation.max_table_ratio
+        sensitivity = self.guarantee.relation.moments * self._rows_of_a_person * (1.0 + ROUNDING)
+        return length * (sensitivity + 2.0 * SUM_ROUNDING * rows)
 
     @property
     def _leverage(self) -> float:
-        """a: how long a record's moments with targets are beside its own, squared."""
+        """a: squared norm of a record's moments with targets relative to its own moments."""
         return self.targets * self.shares[1] / self.shares[0]
 
 
 def even_shares(targets: int) -> tuple[float, float]:
-    """w and v with a = 1: the least noise in the moments with targets that the theorem allows."""
+    """Return w and v with a = 1: the least noise in the moments with targets that the theorem allows."""
     return targets / (1.0 + targets), 1.0 / (1.0 + targets)
 
 
-class Square(LossFacts):
-    """Half the square of a residual: facts only. Its slope has no bound, so that nothing but moments is asked of it."""
+class Square(LossProperties):
+    """Half the square of a residual: properties only. Its derivative is unbounded, so only its moments are used."""
 
     name: ClassVar[str] = "square"
-    sees: ClassVar[Sees] = "residual"
+    argument: ClassVar[LossArgument] = "residual"
     link: ClassVar[str] = "none"
+    self_concordance: ClassVar[float] = 0.0
     monotone: ClassVar[bool] = False
     derivative_rounding: ClassVar[float] = math.inf
 
@@ -100,19 +101,19 @@ class Square(LossFacts):
 
 @dataclass(frozen=True)
 class MomentsRegression:
-    """One of the ridge regressions that follow from a noisy sum: post-processing, so all of them cost the sum once.
+    """A ridge regression computed from a noisy sum: post-processing, so all of them cost the sum once.
 
     Parameters
     ----------
     sum : SummedMoments
     sum_sha256 : str
-        Digest of what was opened, by which regressions of one sum know each other.
+        Digest of the opened sum, which identifies regressions of one sum.
     targets : tuple of str
-        All that can be predicted from the sum.
+        All targets of the sum.
     target : str
-        The one that is.
+        The predicted one.
     regularization : float
-        Lambda, chosen by anybody.
+        Lambda; any value is free of cost.
     persons : bool
         Whether each person's rows were averaged into one record.
     """
@@ -124,27 +125,26 @@ class MomentsRegression:
     regularization: float
     persons: bool
 
-    page: ClassVar[str] = SummedMoments.page
+    page = SummedMoments.page
     uses_solver: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_positive(regularization=self.regularization)
         if self.target not in self.targets or len(self.targets) != self.sum.targets:
-            raise InvalidParameter("the regression is of none of the targets in its sum")
+            raise InvalidParameter("target must be one of the targets of the sum")
 
     @property
     def guarantee(self) -> Guarantee:
-        """The sum's."""
+        """Guarantee of the sum."""
         return self.sum.guarantee
 
     @property
     def covers(self) -> str:
-        """What the guarantee is about, and whom it trusts for what."""
-        return f"{self.sum.covers} {self.shared}"
+        return f"{self.sum.covers} {self.shared_cost}"
 
     @property
-    def shared(self) -> str:
-        """What whoever adds up costs has to know."""
+    def shared_cost(self) -> str:
+        """Statement of certificates on the cost that all regressions of one sum share."""
         return (
             f"All regressions from the noisy sum {self.sum_sha256} (of {', '.join(self.targets)}, with any "
             "regularization) cost this once, together: count the claim of one of them, not the sum of their claims."
@@ -152,12 +152,11 @@ class MomentsRegression:
 
     @property
     def floating_point(self) -> str:
-        """What is exact in the parties' samplers."""
         return self.sum.floating_point
 
     @property
     def task(self) -> Task:
-        """Public: what was learnt."""
+        """Public: the task of the regression."""
         return Task(
             loss=Square(),
             total=self.sum.records,
@@ -172,13 +171,13 @@ class MomentsRegression:
         )
 
     def spends(self) -> Guarantee:
-        """What the sum costs, recomputed from its constants alone."""
+        """Return the cost of the sum, recomputed from its constants alone."""
         return self.sum.spends()
 
     def curve(self) -> Curve:
-        """The sum's."""
+        """Return the curve of the sum."""
         return self.sum.curve()
 
     def constants(self) -> dict[str, Any]:
-        """Every number of the sum's theorem."""
+        """Return every number of the sum's theorem."""
         return self.sum.constants()

@@ -1,0 +1,258 @@
+"""`privlearn evaluate`, `threshold` and `describe`: measure a model or a table with noisy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privlearn.cli.options import (
+    NUMBER,
+    AcceptWeakPrivacy,
+    ChargedDataset,
+    ChargedLedger,
+    ExpectedRecords,
+    Force,
+    ModelFile,
+    Neighbouring,
+    Note,
+    PartName,
+    SchemaFile,
+    Seed,
+    SigningKey,
+    TableFile,
+    check_writable,
+    check_writable_apart,
+    open_ledger,
+    open_with_progress,
+    part_of,
+    print_balance,
+    print_guarantee,
+)
+from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.budget.ledger import Ledger
+
+
+def evaluate(
+    model: ModelFile,
+    table: TableFile,
+    epsilon: Annotated[
+        float, typer.Option(**NUMBER, help="Privacy loss of the whole evaluation.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="The evaluation's file to write.", show_default=False)],
+    delta: Annotated[
+        float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6) many groups are more accurate.")
+    ] = 0.0,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public description of the table: .yaml or .json.", show_default="the release's own"
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Also report the errors of each group of this column; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Also write a page with figures (.html).", show_default=False)
+    ] = None,
+    neighbours: Neighbouring = "replace_one",
+    expected_records: ExpectedRecords = None,
+    ledger: ChargedLedger = None,
+    dataset: ChargedDataset = None,
+    part: PartName = None,
+    note: Note = None,
+    accept_weak_privacy: AcceptWeakPrivacy = False,
+    sign: SigningKey = None,
+    seed: Seed = None,
+    force: Force = False,
+) -> None:
+    """Measure a released model on private records: accuracy, curves, groups, each with an interval.
+
+    Only noisy counts of scores are released, in a file with a certificate that
+    `privlearn verify` recomputes. The records should not be those that the model
+    was trained on; if they are, both costs add up in the ledger.
+
+    \b
+    Example:
+      privlearn evaluate income.privlearn test.csv --epsilon 0.5 --by sex \\
+        --ledger budgets.db --out income.evaluation --page income.html
+    """
+    from privlearn.data.schema.schema import Schema
+    from privlearn.release.artifact import Release
+    from privlearn.release.verification import read_private_key
+    from privlearn.statistics.evaluation import evaluate as measure
+    from privlearn.statistics.evaluation.page import write_page
+    from privlearn.statistics.evaluation.subject import schema_of
+
+    check_writable_apart(out, page, force)
+    release = Release.load(model)
+    description = schema_of(release, None if schema is None else Schema.load(schema))
+    key = None if sign is None else read_private_key(sign)
+    split_part = part_of(table, part, description)
+    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
+    with open_with_progress(table, description, "evaluating", split_part) as rows:
+        result = measure(
+            release,
+            rows,
+            schema=description,
+            epsilon=epsilon,
+            delta=delta,
+            by=by,
+            neighbours=neighbours,
+            expected_records=expected_records,
+            ledger=budget,
+            accept_weak_privacy=accept_weak_privacy,
+            random_state=seed,
+        )
+    save_counts(result if key is None else result.signed(key), write_page, out, page, budget)
+
+
+def save_counts(
+    result: Any, write_page: Callable[[Any], str], out: Path, page: Path | None, ledger: Ledger | None
+) -> None:
+    """Write an evaluation or a description, and its page if one is requested, and print what is in it."""
+    from privlearn.release.files import write_atomically
+
+    result.save(out, overwrite=True)
+    if page is not None:
+        write_atomically(page, write_page(result).encode())
+    typer.echo(f"Wrote {out}{'' if page is None else f' and {page}'}.")
+    typer.echo(str(result))
+    print_guarantee(result.certificate)
+    print_balance(ledger, is_private=result.certificate.is_private)
+    typer.echo(f"Next: privlearn verify {out}")
+
+
+def threshold(
+    model: ModelFile,
+    evaluation: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EVALUATION", help="A file that `privlearn evaluate` wrote.", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The new release file to write.", show_default=False)],
+    false_positive: Annotated[
+        float, typer.Option(**NUMBER, help="Cost of a false alarm, in any unit.")
+    ] = 1.0,
+    false_negative: Annotated[
+        float, typer.Option(**NUMBER, help="Cost of a missed case, in the same unit.")
+    ] = 1.0,
+    at: Annotated[
+        float | None,
+        typer.Option(
+            **NUMBER,
+            help="Use this threshold, independent of costs.",
+            show_default="where mistakes cost least",
+        ),
+    ] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Read probabilities off the calibration curve.")
+    ] = False,
+    sign: SigningKey = None,
+    force: Force = False,
+) -> None:
+    """Choose a threshold from an evaluation and write it into a new release. Costs no privacy.
+
+    The new release contains the evaluation, so that `privlearn verify` checks both
+    certificates, and that the evaluation is of this model.
+
+    \b
+    Example:
+      privlearn threshold income.privlearn income.evaluation --false-negative 3 \\
+        --calibrate --out careful.privlearn
+    """
+    from privlearn.release.artifact import Release
+    from privlearn.release.verification import read_private_key
+    from privlearn.statistics.evaluation import Evaluation
+
+    check_writable(out, force)
+    release, evaluated = Release.load(model), Evaluation.load(evaluation)
+    key = None if sign is None else read_private_key(sign)
+    if at is not None and (false_positive, false_negative) != (1.0, 1.0):
+        raise InvalidParameter("--at sets the threshold itself. Omit --false-positive and --false-negative.")
+    value = at
+    if value is None:
+        value = evaluated.best_threshold(false_positive=false_positive, false_negative=false_negative)
+    decided = release.decided_by(evaluated.decision(threshold=value, calibrate=calibrate), evaluated)
+    (decided if key is None else decided.signed(key)).save(out, overwrite=True)
+    calibrated = ", with calibrated probabilities" if calibrate else ""
+    typer.echo(f"Wrote {out}: predicts {evaluated.classes[1]!r} for scores above {value:.4g}{calibrated}.")
+    typer.echo(f"It contains the model's certificate, {release.certificate.guarantee},")
+    typer.echo(f"and the evaluation's, {evaluated.guarantee}.")
+    typer.echo(f"Next: privlearn verify {out}")
+
+
+def describe(
+    table: TableFile,
+    schema: SchemaFile,
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            **NUMBER, help="Privacy loss of the whole description; inf: no privacy.", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write.", show_default=False)],
+    delta: Annotated[
+        float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6) many columns are far less noisy.")
+    ] = 0.0,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Also write a page.", show_default=False)
+    ] = None,
+    correlations: Annotated[
+        bool, typer.Option("--correlations/--no-correlations", help="Correlations of ordered columns.")
+    ] = True,
+    neighbours: Neighbouring = "replace_one",
+    expected_records: ExpectedRecords = None,
+    ledger: ChargedLedger = None,
+    dataset: ChargedDataset = None,
+    part: PartName = None,
+    note: Note = None,
+    accept_weak_privacy: AcceptWeakPrivacy = False,
+    sign: SigningKey = None,
+    seed: Seed = None,
+    force: Force = False,
+) -> None:
+    """Count a private table's categories, numbers and missing cells, and correlate its columns.
+
+    Only noisy counts are released, in a file with a certificate that `privlearn verify`
+    recomputes. One charge covers all of it.
+
+    \b
+    Example:
+      privlearn describe census.csv --schema census.schema.yaml --epsilon 0.5 \\
+        --delta 1e-6 --ledger budgets.db --out census.description --page census.html
+    """
+    from privlearn.data.schema.schema import Schema
+    from privlearn.release.verification import read_private_key
+    from privlearn.statistics.description import describe as measure
+    from privlearn.statistics.description.page import write_page
+
+    check_writable_apart(out, page, force)
+    description = Schema.load(schema)
+    key = None if sign is None else read_private_key(sign)
+    split_part = part_of(table, part, description)
+    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
+    with open_with_progress(table, description, "counting", split_part) as rows:
+        result = measure(
+            rows,
+            description,
+            epsilon=epsilon,
+            delta=delta,
+            correlations=correlations,
+            neighbours=neighbours,
+            expected_records=expected_records,
+            ledger=budget,
+            accept_weak_privacy=accept_weak_privacy,
+            random_state=seed,
+        )
+    save_counts(result if key is None else result.signed(key), write_page, out, page, budget)

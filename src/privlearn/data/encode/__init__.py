@@ -1,1 +1,0 @@
-"""From cells to vectors of norm at most 1."""

@@ -1,0 +1,152 @@
+"""The column to predict: its classes or bounds, labels that count as one class, and weights of classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, StrictStr, ValidationInfo, field_validator, model_serializer, model_validator
+
+from privlearn.data.schema.columns import PublicColumn
+from privlearn.data.schema.public import OptionalBound, Rule, Value, Values, check_bounds, distinct_values
+
+SPELLINGS_OF_A_CLASS = 'write other spellings of a class under merge, as in merge: {"yes": ["Yes", "YES"]}'
+
+
+class Target(PublicColumn):
+    """The column to predict: the public list of its classes, or the public bounds of a number.
+
+    Parameters
+    ----------
+    name : str
+    classes : tuple of str, int or bool
+        For a classifier: all labels that may occur, of one type.
+    unknown : {"refuse", "zero"}, default="refuse"
+        Rule for labels outside the list; with ``zero`` rows with such a label have no weight in training.
+    lower, upper : float
+        For a regression: public bounds; numbers outside are clamped to them.
+    merge : dict of class to labels
+        Labels of the table that count as one class: ``{ill: [mild, severe]}``.
+    weights : dict of class to float
+        Public weights of errors on records of a class; 1 by default.
+    description, unit : str, optional
+    """
+
+    name: Annotated[StrictStr, Field(min_length=1)]
+    classes: Values = ()
+    unknown: Rule = "refuse"
+    lower: OptionalBound = None
+    upper: OptionalBound = None
+    merge: dict[Value, tuple[Value, ...]] = Field(default={})
+    weights: dict[Value, float] = Field(default={})
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _is_filled_in(cls, name: Any) -> Any:
+        if name is None:
+            raise ValueError("still empty: fill in the name of the column to predict")
+        return name
+
+    @field_validator("classes")
+    @classmethod
+    def _are_distinct(cls, classes: tuple[Value, ...]) -> tuple[Value, ...]:
+        example = "classes: [healthy, ill]"
+        if len(distinct_values(classes, example)) < 2:
+            raise ValueError(f"needs at least two, e.g. {example}")
+        return classes
+
+    @field_validator("merge", "weights", mode="before")
+    @classmethod
+    def _have_classes_as_keys(cls, part: Any, info: ValidationInfo) -> Any:
+        classes = info.data.get("classes")
+        if not part or not classes:
+            return part or {}
+        settings = by_class(part, classes)
+        return check_merged(settings, classes) if info.field_name == "merge" else check_weights(settings)
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Target:
+        given = [bound for bound in (self.lower, self.upper) if bound is not None]
+        if bool(self.classes) == bool(given):
+            raise ValueError("needs either classes, or lower and upper for a number: state one of the two")
+        if len(given) == 1:
+            raise ValueError("a number needs both bounds: fill in lower and upper")
+        for setting in ("unknown", "merge", "weights") if given else ():
+            if getattr(self, setting) != type(self).model_fields[setting].default:
+                raise ValueError(f"{setting}: remove it: it is for classes, and the target is a number")
+        if given:
+            check_bounds(*given)
+        return self
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Return the lower and upper bound of a number; None for classes."""
+        return None if self.lower is None or self.upper is None else (self.lower, self.upper)
+
+    @property
+    def labels(self) -> tuple[Value, ...]:
+        """Return all labels that the table may have: the classes, and the labels merged into them."""
+        return self.classes + tuple(other for _, other in self._merged_labels)
+
+    @property
+    def class_indices(self) -> list[int]:
+        """Return the index of each label's class."""
+        return [*range(len(self.classes)), *(self.classes.index(label) for label, _ in self._merged_labels)]
+
+    @property
+    def _merged_labels(self) -> list[tuple[Value, Value]]:
+        return [(label, other) for label, part in self.merge.items() for other in part if other != label]
+
+    @property
+    def class_weights(self) -> list[float] | None:
+        """Return the weight of each class; None if the schema states none."""
+        return [self.weights.get(label, 1.0) for label in self.classes] if self.weights else None
+
+    @model_serializer
+    def _serialize(self) -> dict[str, Any]:
+        """Return the settings without those of the other kind of target."""
+        about = {name: getattr(self, name) for name in ("description", "unit") if getattr(self, name)}
+        if self.bounds is not None:
+            return {"name": self.name, "lower": self.lower, "upper": self.upper} | about
+        rule = {} if self.unknown == "refuse" else {"unknown": self.unknown}
+        merge = {str(label): list(part) for label, part in self.merge.items()}
+        weights = {str(label): weight for label, weight in self.weights.items()}
+        stated = {name: part for name, part in (("merge", merge), ("weights", weights)) if part}
+        return {"name": self.name, "classes": list(self.classes)} | rule | stated | about
+
+
+def by_class(part: Any, classes: Sequence[Value]) -> dict[Value, Any]:
+    """Return a mapping with classes as keys; JSON stores keys as text, so 1 may be written "1"."""
+    if not isinstance(part, Mapping):
+        raise ValueError(f"must be a mapping of classes, e.g. {{{classes[-1]}: ...}}")
+    spelled = {str(label): label for label in classes}
+    unknown = [key for key in part if str(key) not in spelled]
+    if unknown:
+        hint = (
+            ': quote "yes" and "no", which YAML reads as true and false'
+            if isinstance(unknown[0], bool)
+            else ""
+        )
+        raise ValueError(f"{unknown[0]} is not one of the classes, {', '.join(spelled)}{hint}")
+    return {spelled[str(key)]: value for key, value in part.items()}
+
+
+def check_merged(merge: Mapping[Value, Any], classes: Sequence[Value]) -> dict[Value, tuple[Value, ...]]:
+    """Return the labels that count as each class, in addition to the class itself."""
+    merged = {
+        label: tuple(part) if isinstance(part, list | tuple) else (part,) for label, part in merge.items()
+    }
+    every = [*classes, *(other for label, part in merged.items() for other in part if other != label)]
+    if not all(isinstance(label, bool | int | str) for label in every):
+        raise ValueError("labels are text, whole numbers, or true and false: write lists of them")
+    distinct_values(tuple(every), "merge: {ill: [mild, severe]}")
+    return merged
+
+
+def check_weights(weights: Mapping[Value, Any]) -> dict[Value, float]:
+    """Return the weights as floats; refuse those that are not above 0."""
+    for label, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+            raise ValueError(f"{label}: must be a number above 0")
+    return {label: float(weight) for label, weight in weights.items()}

@@ -1,1 +1,0 @@
-"""Kernel machines: the same problems in a space of functions."""

@@ -1,0 +1,365 @@
+"""Calibrate a fit from public numbers: the default regularization, and the mechanism for a guarantee.
+
+`calibrate_mechanism` chooses what was left to ``"auto"`` and refuses what no theorem covers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from scipy.optimize import brentq
+
+from privlearn.accounting import GaussianObjectiveCurves, gaussian_ratio
+from privlearn.errors import InvalidParameter, did_you_mean, preview
+from privlearn.guarantee import Guarantee, check_guarantee
+from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
+from privlearn.mechanisms.release.output import OutputPerturbation
+from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
+from privlearn.mechanisms.statistics.score_counts import ScoreCounts
+from privlearn.mechanisms.task import Task
+
+_SEPARATOR = 10.0  # norm of a weight vector that decides: log-odds of 10 along it
+_OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
+_SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
+_PLAIN = 0.25  # N Lambda without noise
+_CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
+_USELESS = 0.5  # and with which the mean is not worth having
+_MIN_FOR_MEAN, _MAX_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
+_FOR_SCORES = 0.05  # another such share: it makes the fit's noise 2.5 % larger
+_LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
+_TARGET_DEVIATION = (
+    0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
+)
+_WITHIN = 2 / 3  # of such residuals are within the width of the loss, where it is curved
+_SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
+_SESSION_NUMBERS = 0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult, 1000 and 4000 rows
+
+
+def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noise: str) -> float:
+    """Return Lambda from n, epsilon, delta, the dimension and the loss's constants (docs/theory/regularization.md).
+
+    Let sigma be the deviation of the noise in one coordinate of the sum of gradients, and k = N Lambda.
+
+    Objective perturbation: noise and shrinkage reach a direction of curvature h as sigma^2 h / (N h + k)^2 and
+    k^2 v^2 h / (N h + k)^2. Data has directions of all magnitudes of curvature; over such a spectrum the first adds up
+    to a multiple of d sigma^2 / k, the second of k |v|^2, and they balance at k = sigma sqrt(d) / |v|. The norm |v| of
+    what is to be learnt is taken as 10, or as sqrt(d), one unit per direction, if that is more: beyond 100 features
+    k is sigma itself. sigma belongs to the epsilon that remains after the Jacobian's slack, which falls as k grows, so
+    k solves an equation; and the slack never takes more than 45 % of epsilon.
+
+    Numbers learnt from centred rows, or from more columns than records: at least sigma^2 d / (N h v^2), see
+    `_flat_balance`; it matters for few rows.
+
+    Softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
+
+    Output perturbation: the noise in a prediction is sigma / k for any dimension: k = (0.08 sigma sqrt(N))^(2/3),
+    or, where few directions share the curvature and shrinkage costs less, sqrt(0.1 sigma N / d).
+    Without noise k is 0.25 (in scikit-learn's terms C = 4), below which held-out error hardly moves.
+
+    The task's own ``regularization`` is not read.
+    """
+    if not guarantee.is_private:
+        return _PLAIN / task.total
+    balance = _output_balance if mechanism == "output" else _objective_balance
+    if task.classes and mechanism != "output":
+        balance = _softmax_balance
+    return max(balance(task, guarantee, noise), _PLAIN) / task.total
+
+
+def session_regularization(task: Task, guarantee: Guarantee | None) -> float:
+    """Return Lambda of a session's learner, at which noise and shrinkage balance.
+
+    Let B be the noise in the sum of gradients: an answer has noise B / (N Lambda). A label needs its sign only, and
+    N Lambda = 2.5 B leaves a noise of 0.4. Of K scores, two are compared, and the largest noise of K - 1 rivals counts:
+    sqrt(2) max(1, sqrt(2 log(K - 1))) times as much. A number needs its size: shrinkage, about Lambda / c where the
+    loss has curvature c, costs as much as the noise at N Lambda proportional to sqrt(B N c).
+    """
+    if guarantee is None:
+        raise InvalidParameter(
+            "regularization='auto' depends on the guarantee. Pass guarantee=Guarantee(epsilon, delta), the same "
+            "as for the session, or a number"
+        )
+    check_guarantee(guarantee)
+    if guarantee.is_private and guarantee.delta == 0:
+        raise InvalidParameter("a session needs delta > 0: pass guarantee=Guarantee(epsilon, 1e-6)")
+    if not guarantee.is_private:
+        return _PLAIN / task.total
+    ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+    noise = math.sqrt(task.problems) * task.gradient_sensitivity / ratio
+    if task.loss.argument == "residual":
+        balance = _SESSION_NUMBERS * math.sqrt(noise * task.total * task.loss.smoothness)
+    else:
+        rivals = max(task.classes - 1, 1)
+        several = math.sqrt(2.0 * max(1.0, 2.0 * math.log(rivals))) if task.classes else 1.0
+        balance = _SESSION_CLASSES * several * noise
+    return max(balance, _PLAIN) / task.total
+
+
+def _output_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
+    deviation = _noise_deviation(task, guarantee.epsilon, guarantee.delta, noise)
+    flat = (_OUTPUT_FLAT * deviation * math.sqrt(task.total)) ** (2 / 3)
+    curved = math.sqrt(_OUTPUT_CURVED * deviation * task.total / task.dimension)
+    return float(max(flat, curved))
+
+
+def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
+    def balance(strength: float) -> float:
+        slack = task.problems * task.jacobian_slack(strength / task.total)
+        deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
+        directions = math.sqrt(task.dimension)
+        return max(deviation * directions / max(_SEPARATOR, directions), _flat_balance(task, deviation))
+
+    lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
+    return _solve(balance, lower)
+
+
+def _flat_balance(task: Task, deviation: float) -> float:
+    """Return k at which noise and shrinkage of numbers balance if all directions have the same curvature.
+
+    They have in centred rows, and with more columns than records. Each has curvature a = N h / d then; noise and
+    shrinkage of a score are sigma^2 / (a + k)^2 and k^2 v^2 / (a + k)^2, smallest at k = sigma^2 / (a v^2). Rows
+    hardly fill more than 100 directions.
+    """
+    is_flat = task.centring is not None or task.dimension > task.total
+    if not is_flat or task.loss.argument != "residual":
+        return 0.0
+    directions = min(task.dimension, _SEPARATOR**2)
+    curvature = task.total * _WITHIN * task.loss.smoothness / directions
+    return deviation**2 / (curvature * _TARGET_DEVIATION**2)
+
+
+def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
+    """Return k at which noise and shrinkage of a coefficient are equal, k = sigma / size.
+
+    In scores over directions whose curvatures fall like a power, the noise adds up to about sigma^2 / k and the
+    shrinkage to k size^2. Two classes that differ by log-odds of size tau have coefficients of size tau / sqrt(2)
+    each. With K classes the same odds against K - 1 rivals need scores that differ by log(K - 1) more.
+    """
+    size = _LOG_ODDS * (1.0 + math.log(task.classes - 1)) / math.sqrt(2.0)
+
+    def balance(strength: float) -> float:
+        slack = task.jacobian_slack(strength / task.total)
+        if noise != "gaussian":
+            return _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise) / size
+        curve = GaussianObjectiveCurves(slack, corners=task.corners)
+        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta, curve=curve)
+        return task.gradient_sensitivity / ratio / size
+
+    lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon)
+    return _solve(balance, lower)
+
+
+def _solve(balance: Callable[[float], float], lower: float) -> float:
+    """Return the k of at least ``lower`` that equals ``balance(k)``, which falls as k grows."""
+    upper = balance(lower)
+    if upper <= lower:
+        return lower
+    return float(brentq(lambda strength: strength - balance(strength), lower, upper, rtol=1e-6))
+
+
+def _strength_of_slack(task: Task, slack: float) -> float:
+    """Return the k at which the Jacobian of one problem costs ``slack`` of epsilon."""
+    return task.curvature_ratio(1.0 / task.total) / task.curvature_ratio_of(slack)
+
+
+def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> float:
+    sensitivity, dimension, problems = task.gradient_sensitivity, task.dimension, task.problems
+    if noise == "gaussian":
+        return sensitivity * math.sqrt(problems) / gaussian_ratio(epsilon, delta)
+    deviation = sensitivity * problems * math.sqrt(dimension) / epsilon
+    return math.sqrt(2.0) * deviation if noise == "laplace" else deviation
+
+
+@dataclass(frozen=True)
+class Centrable:
+    """Public: the number of features and the norm bound of rows that may be centred; ``always`` if they must be."""
+
+    features: int
+    bound: float
+    always: bool
+
+
+def affordable_centring(rows: Centrable, plain: ReleaseMechanism) -> Centring | None:
+    """Return the centring that a mechanism can afford; ``None`` if its noise would be worse than no centre.
+
+    Let r be the ratio of the mechanism's own noise. A mean that is given a share f of r^2 has noise of norm
+    S sqrt(d) / (N r sqrt(f)), where one person changes the sum of the rows by at most S. The share is the one at
+    which that is a twentieth of the rows' bound, between 1 % and 10 %; the fit's noise grows by about half of the
+    share. Where 10 % leave more than half of the bound, rows are not centred (docs/theory/centring.md).
+    """
+    relation, whole = plain.task.relation, plain.ratio / plain.task.records_of_a_person
+    moved = row_sum_sensitivity(relation, rows.features, rows.bound)
+    noise = moved * math.sqrt(rows.features) / (plain.task.total * whole * rows.bound)  # with the whole ratio
+    if noise > _USELESS * math.sqrt(_MAX_FOR_MEAN) and not rows.always:
+        return None
+    share = min(max((noise / _CLOSE) ** 2, _MIN_FOR_MEAN), _MAX_FOR_MEAN)
+    return Centring.with_ratios(
+        rows.features,
+        rows.bound,
+        relation,
+        mean=whole * math.sqrt(share),
+        counts=whole * math.sqrt(_FOR_COUNTS),
+    )
+
+
+def _score_counts(plain: ReleaseMechanism) -> ScoreCounts:
+    """Return counts of scores for a twentieth of the squared ratio of a mechanism's own noise."""
+    if not plain.guarantee.is_private:
+        return ScoreCounts(0.0)
+    ratio = plain.ratio * math.sqrt(_FOR_SCORES) / plain.task.records_of_a_person
+    return ScoreCounts.with_ratio(ratio, plain.task.relation)
+
+
+Kind = type[ReleaseMechanism]
+
+
+def calibrate_mechanism(
+    task: Task,
+    guarantee: Guarantee,
+    *,
+    mechanism: str,
+    noise: str,
+    calibration: str,
+    regularization: str | float,
+    points: int | None = None,
+    rows: Centrable | None = None,
+    scored: bool = False,
+) -> ReleaseMechanism:
+    """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
+
+    ``mechanism="auto"`` is objective perturbation where its theorem holds, output perturbation elsewhere;
+    ``noise="auto"`` is Gaussian when delta is above 0, else the calibration's pure noise.
+    The task's regularization is a placeholder until it is chosen here. JT13's mechanisms, which ask a model questions,
+    need the number of public points of these questions. Dense rows are centred where a theorem covers that and it
+    reduces the error; ``scored`` adds counts of the scores, from which probabilities are estimated.
+    """
+    kind = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
+    if kind.answers_questions:
+        noise, calibration = _own_noise(kind, noise, calibration)
+    else:
+        noise = _choose_noise(kind, guarantee, noise, calibration)
+    if task.prior_norm and kind.answers_questions:
+        raise InvalidParameter(
+            f"regularize_towards goes with objective and output perturbation, not with {kind.title}: leave it out"
+        )
+    if reason := kind.explain_refusal(task, noise):
+        raise InvalidParameter(f"{kind.title} does not fit: {reason}. Take mechanism='output'")
+    if noise != "gaussian" and not kind.answers_questions:
+        guarantee = Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
+    chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
+    task = dataclasses.replace(task, regularization=chosen)
+    calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
+    _refuse_loose_tolerance(task.tolerance, calibrated)
+    if may_follow_centring(task, kind, noise, calibration) or (scored and not guarantee.is_private):
+        return _add_statistics(calibrated, task, rows, scored, regularization)
+    if scored:
+        raise InvalidParameter(
+            "probability=True needs Gaussian noise (delta above 0), tight calibration and two "
+            "classes, or softmax, which has probabilities: leave it out, or take PrivateLogisticRegression"
+        )
+    return calibrated
+
+
+def _add_statistics(
+    plain: ReleaseMechanism, task: Task, rows: Centrable | None, scored: bool, regularization: str | float
+) -> ReleaseMechanism:
+    """Return the mechanism on centred rows, where that helps, and with counts of its scores, if requested."""
+    private = plain.guarantee.is_private
+    centring = affordable_centring(rows, plain) if rows is not None and private else None
+    counts = _score_counts(plain) if scored else None
+    if centring is None and counts is None:
+        return plain
+    task, kind = dataclasses.replace(task, centring=centring, score_counts=counts), type(plain)
+    chosen = _choose_regularization(task, plain.guarantee, kind, plain.noise, regularization)
+    task = dataclasses.replace(task, regularization=chosen)
+    centred: ReleaseMechanism = kind.calibrate(task, plain.guarantee, plain.noise, plain.calibration)
+    return centred
+
+
+_MAX_TOLERANCE_SHARE = 1 / 3  # of the mechanism's noise: a third more of independent noise adds 5 %
+
+
+def check_tolerance(value: object) -> float:
+    """Return the tolerance of a task; 0 for ``"auto"``, which the mechanism chooses."""
+    if isinstance(value, str) and value == "auto":
+        return 0.0
+    if not _is_positive(value):
+        raise InvalidParameter(f"tolerance must be 'auto' or a finite number above 0, not {preview(value)}")
+    return float(cast(float, value))
+
+
+def _refuse_loose_tolerance(requested: float, calibrated: ReleaseMechanism) -> None:
+    """Refuse a requested tolerance that costs much noise; the smallest that rounding allows is not refused."""
+    share = calibrated.tolerance_share
+    if calibrated.task.tolerance == requested and share > _MAX_TOLERANCE_SHARE:
+        raise InvalidParameter(
+            f"tolerance = {requested:g} is too loose: the noise that it needs would be {share:.2g} times the "
+            f"mechanism's own. Take tolerance='auto', or at most {requested * _MAX_TOLERANCE_SHARE / share:.1g}"
+        )
+
+
+def _own_noise(kind: Kind, noise: str, calibration: str) -> tuple[str, str]:
+    """Return noise and calibration of a mechanism that answers questions; each has one of both."""
+    ((own_calibration, (own_noise,)),) = kind.combinations.items()
+    if noise not in ("auto", own_noise) or calibration not in ("tight", own_calibration):
+        raise InvalidParameter(
+            f"mechanism={kind.name!r} has one noise and one calibration: leave noise and calibration out"
+        )
+    return own_noise, own_calibration
+
+
+def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: str, calibration: str) -> Kind:
+    known: dict[str, Kind] = mechanisms_of(ReleaseMechanism)
+    if mechanism in known:
+        return known[mechanism]
+    if mechanism != "auto":
+        raise InvalidParameter(
+            f"mechanism must be 'auto', {', '.join(map(repr, known))}, not {preview(mechanism)}"
+            f"{did_you_mean(mechanism, known)}"
+        )
+    for kind in known.values():
+        if kind.is_default and calibration in kind.combinations:
+            likely = _choose_noise(kind, guarantee, noise, calibration)
+            if likely in kind.combinations[calibration] and kind.explain_refusal(task, likely) is None:
+                return kind
+    return OutputPerturbation
+
+
+def _choose_noise(kind: Kind, guarantee: Guarantee, noise: str, calibration: str) -> str:
+    known = kind.combinations.get(calibration, ("gaussian",))
+    if noise == "auto":
+        pure = [name for name in known if name != "gaussian"]
+        noise = pure[0] if pure and (guarantee.delta == 0 or "gaussian" not in known) else known[0]
+    if noise == "gaussian" and guarantee.delta == 0 and guarantee.is_private:
+        raise InvalidParameter(
+            "Gaussian noise needs delta > 0: pass delta=1e-6 (well below 1/n), or noise='norm_gamma' for delta=0"
+        )
+    return noise
+
+
+def _choose_regularization(
+    task: Task, guarantee: Guarantee, kind: Kind, noise: str, requested: str | float
+) -> float:
+    if isinstance(requested, str) and requested == "auto":
+        distribution = "gaussian" if kind.answers_questions else noise
+        return default_regularization(
+            task, guarantee, "objective" if kind.perturbs == "objective" else "output", distribution
+        )
+    return check_regularization(requested)
+
+
+def check_regularization(value: object) -> float:
+    """Return a regularization that is not ``"auto"``; refuse anything but a finite number above 0."""
+    if not _is_positive(value):
+        raise InvalidParameter(f"regularization must be 'auto' or a number above 0, not {preview(value)}")
+    return float(cast(float, value))
+
+
+def _is_positive(value: object) -> bool:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_number and 0 < float(cast(float, value)) < math.inf

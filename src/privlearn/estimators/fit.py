@@ -1,0 +1,230 @@
+"""`Fit`: an estimator's rows, read and lifted, and the steps that follow: calibrate, charge, solve, release.
+
+A search runs several fits on the same rows; a forecast calibrates one without any rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.budget.charge import Budget, Charge
+from privlearn.budget.composition import Cost
+from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.parts import Part
+from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.row_source import EncodedRows
+from privlearn.errors import InvalidParameter, preview
+from privlearn.estimators.calibration import Centrable, calibrate_mechanism, check_tolerance
+from privlearn.estimators.cluster.oracle import ClusterOracle
+from privlearn.estimators.cluster.rows import FeaturesOnCluster
+from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.estimators.training_rows import RowIndices, TrainingRows
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import ReleaseMechanism
+from privlearn.mechanisms.search.search import Search
+from privlearn.mechanisms.statistics.score_odds import log_odds_from_counts
+from privlearn.mechanisms.task import Task
+from privlearn.randomness import Randomness
+from privlearn.release.artifact import Release
+from privlearn.release.certificate import Certificate
+from privlearn.release.encoders import RawEncoder, describe_encoding
+from privlearn.release.model import LinearModel, Model
+
+if TYPE_CHECKING:
+    from privlearn.estimators.estimator import PrivateEstimator
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The steps of an estimator's `fit` after reading.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        Its parameters decide what is learnt and how; the guarantee is an argument of `calibrate`.
+    rows : TrainingRows
+        In the space where the model is linear.
+    """
+
+    estimator: PrivateEstimator
+    rows: TrainingRows
+
+    @property
+    def task(self) -> Task:
+        """Return the public properties of the problem; the regularization is a placeholder."""
+        estimator = self.estimator
+        tolerance = check_tolerance(estimator.tolerance)
+        return estimator.task_of(self.rows, self.rows.dimension, tolerance, estimator.neighbours)
+
+    def calibrate(self, guarantee: Guarantee) -> ReleaseMechanism:
+        """Return the calibrated mechanism, from public properties only."""
+        estimator, points = self.estimator, self.rows.points
+        kind, noise = estimator.select_mechanism()
+        mechanism = calibrate_mechanism(
+            self.task,
+            guarantee,
+            mechanism=kind,
+            noise=noise,
+            calibration=estimator.calibration,
+            regularization=estimator.regularization_for(self.rows.total),
+            points=None if points is None else len(points),
+            rows=self._centrable(),
+            scored=self._is_scored(),
+        )
+        if estimator.centre is True and guarantee.is_private and mechanism.task.centring is None:
+            raise InvalidParameter(
+                "centre=True needs dense rows, Gaussian noise (delta above 0), tight calibration, one "
+                "problem (a number, two classes, or softmax) and the plain regularizer: leave centre out"
+            )
+        return mechanism
+
+    def _centrable(self) -> Centrable | None:
+        """Public: return the size of the rows if the estimator's parameters allow centring them, else ``None``."""
+        encoder, centre = self.rows.encoder, self.estimator.centre
+        if centre != "auto" and not isinstance(centre, bool):
+            raise InvalidParameter(f"centre must be 'auto', True or False, not {preview(centre)}")
+        if centre is False or not isinstance(encoder, ArrayEncoder | SchemaEncoder):
+            return None
+        if self.rows.prior is not None or self.rows.scales is not None:
+            return None  # coefficients and weights belong to the rows as they are
+        if centre == "auto" and not encoder.fit_intercept:
+            return None  # the rows may contain a constant column, which centring would remove
+        features = self.rows.features
+        if features.is_sparse if isinstance(features, EncodedRows) else not isinstance(features, np.ndarray):
+            return None  # sparse rows would not be sparse around a mean
+        return Centrable(self.rows.dimension - encoder.fit_intercept, encoder.row_bound, centre is True)
+
+    def _is_scored(self) -> bool:
+        """Public: return whether to estimate probabilities that the loss does not have itself."""
+        probability = self.estimator.probability
+        if not isinstance(probability, bool):
+            raise InvalidParameter(f"probability must be True or False, not {preview(probability)}")
+        return probability and self.estimator.loss_for(self.rows.targets).link == "none"
+
+    def oracle(self, task: Task) -> MemoryOracle:
+        """Return what mechanisms of that task may query: rows in memory, or on a cluster."""
+        kind = ClusterOracle if isinstance(self.rows.features, FeaturesOnCluster) else MemoryOracle
+        return kind(self.rows, task, self.estimator.progress)
+
+    def run(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Array:
+        """Touch the data: return what the mechanism releases, its noise included; see `model`."""
+        if (mechanism.task.centring is not None) != isinstance(self.rows.encoder, CentredEncoder):
+            raise InvalidParameter(
+                "this mechanism is for centred rows. Run it on `centre_rows(mechanism, randomness)`"
+            )
+        return mechanism.run(self.oracle(mechanism.task), randomness)
+
+    def model(self, released: Array, mechanism: ReleaseMechanism) -> Model:
+        """Public: return the model of what the mechanism released, around a public model if there is one."""
+        return self.rows.model(
+            released, self.estimator.loss_for(self.rows.targets), mechanism.coefficient_step
+        )
+
+    def _score_coefficients(self, released: Array) -> Array:
+        """Public: return coefficients over the rows' features."""
+        return released if self.rows.prior is None else released + self.rows.prior
+
+    def centre_rows(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
+        """Touch the data: return the fit on centred rows, if the mechanism centres them; their centre is released."""
+        task, rows = mechanism.task, self.rows
+        if task.centring is None:
+            return self
+        centre = task.centring.run(self.oracle(task), task.total, randomness)
+        encoder = CentredEncoder(cast(RawEncoder, rows.encoder), centre.mean, centre.radius)
+        features = rows.features
+        if isinstance(features, EncodedRows):
+            features = features.apply(encoder.lift, encoder.dimension)
+        else:
+            features = encoder.lift(features)
+        return self.on(dataclasses.replace(rows, encoder=encoder, features=features))
+
+    def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
+        """Touch the data: return the release; call it after the ledger is charged."""
+        try:
+            work = self.centre_rows(mechanism, randomness)
+            released = work.run(mechanism, randomness)
+            model = work._add_probabilities(work.model(released, mechanism), mechanism, released, randomness)
+        finally:
+            if isinstance(self.rows.features, FeaturesOnCluster):
+                self.rows.features.remote.release_rows()
+        return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
+
+    def _add_probabilities(
+        self, model: Model, mechanism: ReleaseMechanism, released: Array, randomness: Randomness
+    ) -> Model:
+        """Touch the data: return the model with log-odds from noisy counts of its scores, if the mechanism has them."""
+        counts = mechanism.task.score_counts
+        if counts is None:
+            return model
+        noisy = counts.run(self.oracle(mechanism.task), self._score_coefficients(released), randomness)
+        return dataclasses.replace(
+            cast(LinearModel, model), log_odds=log_odds_from_counts(noisy, counts.noise_scale)
+        )
+
+    def mistakes(self, released: Array) -> float:
+        """Touch the data: return how many rows are predicted wrongly by what a mechanism released."""
+        return self.oracle(self.task).mistakes(self._score_coefficients(released))
+
+    def on(self, rows: TrainingRows) -> Fit:
+        """Return the same fit on other rows of the same space."""
+        return dataclasses.replace(self, rows=rows)
+
+    def at_size(self, records: int, guarantee: Guarantee) -> Fit:
+        """Public: return the fit of this many records under a guarantee, to be calibrated; it has no rows."""
+        rows = dataclasses.replace(self.rows, total=records)
+        encoder = rows.encoder
+        if isinstance(encoder, SchemaEncoder):
+            resolution = self.estimator.resolution(encoder.schema, records, guarantee)
+            encoder = SchemaEncoder(
+                encoder.schema, fit_intercept=encoder.fit_intercept, resolution=resolution
+            )
+            rows = dataclasses.replace(rows, features=encoder.no_rows(), encoder=encoder)
+        return self.on(rows)
+
+    def take(self, indices: RowIndices, expected: int | None = None) -> Fit:
+        """Return the same fit on some of its rows; see `TrainingRows.take`."""
+        return self.on(self.rows.take(indices, expected))
+
+    def of(self, estimator: PrivateEstimator) -> Fit:
+        """Return the fit of another estimator, which reads and lifts rows alike, on the same rows."""
+        return Fit(estimator, estimator.apply_weights(self.rows))
+
+
+class Payer(Protocol):
+    """An estimator or a search, with the parameters of its charge."""
+
+    @property
+    def schema(self) -> Schema | None: ...
+
+    @property
+    def ledger(self) -> Budget | None: ...
+
+    @property
+    def accept_weak_privacy(self) -> bool: ...
+
+
+def charge_of(
+    owner: Payer,
+    mechanism: ReleaseMechanism | Search,
+    records: int,
+    randomness: Randomness,
+    part: Part | None,
+) -> Charge:
+    """Return the charge of an estimator's or a search's `fit`."""
+    return Charge(
+        ledger=owner.ledger,
+        cost=Cost(mechanism.guarantee, mechanism.renyi),
+        schema=owner.schema,
+        part=part,
+        records=records,
+        purpose=f"{type(owner).__name__}.fit",
+        secure=randomness.secure,
+        accept_weak_privacy=owner.accept_weak_privacy,
+    )

@@ -1,0 +1,188 @@
+"""`KernelMachine`: the records that a `KernelLearner` has read and the functions fitted on them, as a frozen value.
+
+Sessions answer from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.data.parts import Part
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import InvalidParameter, SessionError
+from privlearn.estimators.kernel_fit import exact_functions
+from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.estimators.session_points import PointReader, SessionLandmarks, digest_of
+from privlearn.estimators.session_task import exact_kernel_task, landmark_kernel_task, landmark_task
+from privlearn.estimators.training_rows import TrainingRows
+from privlearn.features.kernel import Kernel
+from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
+from privlearn.mechanisms.task import Task
+from privlearn.relation import Relation, get_relation
+from privlearn.release.encoders import describe_encoding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelMachine:
+    """PRIVATE: records, their functions and all public properties that a session needs, never changed.
+
+    A learner that reads other records, or gets other parameters, creates another machine. So a session answers from
+    the records whose cost was charged, and its certificate states the number of records as private as it was when the
+    records were read.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        Encoded, or features on landmarks, or objects; with the total that the guarantee's relation makes public.
+    records_schema : Schema, optional
+        Public: the schema that the records were read by.
+    records_part : Part, optional
+        Public: the part of a split that the records are.
+    relation : Relation
+        Public: the neighbouring relation that the records were read for.
+    task : Task
+        Public: what mechanisms are calibrated by.
+    kernel : Kernel
+        Public: of encoded points; linear on landmarks.
+    reader : PointReader
+        Public: reads points as the records were read.
+    landmarks : SessionLandmarks, optional
+        Public.
+    function : array of shape (functions, centres), optional
+        The coefficients at the centres; ``None`` before `solve`.
+    """
+
+    rows: TrainingRows
+    records_schema: Schema | None
+    records_part: Part | None
+    relation: Relation
+    task: Task
+    kernel: Kernel
+    reader: PointReader
+    landmarks: SessionLandmarks | None
+    function: Array | None = None
+
+    @property
+    def takes_objects(self) -> bool:
+        """Return whether records and points are objects that only the kernel can read. Public."""
+        return self.reader.encoder is None
+
+    @property
+    def keeps_objects(self) -> bool:
+        """Return whether encoded points are objects; on landmarks they are features. Public."""
+        return isinstance(self._centres, list)
+
+    def kernel_task(self, neighbours: str) -> KernelTask:
+        """Return the number of records, regularization, loss and the solver's certified distance. Public."""
+        if self.landmarks is None:
+            refuse_private_count(get_relation(neighbours))
+        self._check_count_is_as_private(neighbours)
+        task = dataclasses.replace(self.task, neighbours=neighbours)
+        if self.landmarks is not None:
+            return landmark_kernel_task(task, self.landmarks.dimension)
+        return exact_kernel_task(task, self.kernel, self.rows.dimension)
+
+    def _check_count_is_as_private(self, neighbours: str) -> None:
+        """Refuse a session whose relation publishes the number of records where the task has an expected one, or
+        keeps it private where the task states it."""
+        if get_relation(neighbours).count_is_public != self.relation.count_is_public:
+            raise InvalidParameter(
+                f"the session's guarantee has neighbours={neighbours!r}, but the learner read its records for "
+                f"{self.relation.name!r}, where the number of records is "
+                f"{'public' if self.relation.count_is_public else 'private'}. Pass the session's guarantee to the "
+                "learner before it reads: KernelLearner(guarantee=..., expected_records=...)"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Return encoding, kernel, and labels or bounds of what is predicted. Public."""
+        encoder = self.reader.encoder
+        if encoder is None:
+            encoding: dict[str, Any] = {"objects": "as the kernel reads them"}
+        else:
+            encoding = describe_encoding(encoder) | {"fit_intercept": self.reader.fit_intercept}
+        if self.landmarks is not None:
+            encoding |= self.landmarks.describe()
+        return {"encoding": encoding, "kernel": self.kernel.to_dict()} | self.rows.targets.describe()
+
+    def encode(self, data: Any) -> Any:
+        """Return points as rows of norm at most 1, or a list of objects; refuse those beyond the kernel's bound."""
+        points = self.reader.read(data)
+        if self.landmarks is not None:
+            return self.landmarks.of_points(points)
+        self.kernel.check(points)
+        return points
+
+    def similarity(self, points: Any, others: Any) -> Array:
+        """Return the kernel divided by its bound. Public."""
+        return self._divide_by_bound(self.kernel(points, others))
+
+    def predict(self, scores: Array) -> NDArray[Any]:
+        """Return the labels or numbers that scores stand for. Public."""
+        return self.rows.targets.predict(scores)
+
+    def values(self, points: Any) -> Array:
+        """Return the functions at encoded points; one row per point, one column per function. PRIVATE."""
+        return np.asarray(self._divide_by_bound(self._towards_centres(points)) @ self._coefficients().T)
+
+    def solve(self) -> KernelMachine:
+        """Return the machine with its functions, solving for them unless they are known. PRIVATE."""
+        return self if self.function is not None else self._with_function(self._minimisers())
+
+    def function_bytes(self) -> bytes:
+        """Return the coefficients of the functions. PRIVATE."""
+        return self._coefficients().astype("<f8").tobytes()
+
+    def restore_function(self, content: bytes) -> KernelMachine:
+        """Return the machine with the coefficients of an earlier fit on the same rows."""
+        coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
+        shape = (self.kernel_task(self.relation.name).functions, len(self._centres))
+        if coefficients.size != shape[0] * shape[1]:
+            raise SessionError(
+                "these coefficients belong to other rows. Fit the learner on the session's rows"
+            )
+        return self._with_function(coefficients.reshape(shape))
+
+    def training_digest(self) -> str:
+        """Return a digest of the encoded rows or the objects, their labels or numbers and weights. PRIVATE."""
+        features: Any = self.rows.features
+        return digest_of(features, self.rows.targets.answers, self.rows.weights)
+
+    def __getstate__(self) -> NoReturn:
+        raise SessionError("a kernel machine holds private rows and cannot be pickled or copied: fit again")
+
+    def _with_function(self, function: Array) -> KernelMachine:
+        return dataclasses.replace(self, function=function)
+
+    def _coefficients(self) -> Array:
+        if self.function is None:
+            raise SessionError(
+                "this learner has read its records but not been fitted: fit it, or reopen a session"
+            )
+        return self.function
+
+    def _minimisers(self) -> Array:
+        """Return the coefficients at the centres, within the public bounds that the noise is calibrated by."""
+        if self.landmarks is not None:
+            task = landmark_task(self.task, self.landmarks.dimension)
+            return MemoryOracle(self.rows, task).minimise(None, task.regularization)
+        return exact_functions(self.rows, self.rows.features, self.kernel, self.kernel_task("replace_one"))
+
+    @cached_property
+    def _centres(self) -> Any:
+        return self.rows.features if self.landmarks is None else np.eye(self.landmarks.dimension)
+
+    @cached_property
+    def _towards_centres(self) -> Callable[[Any], Array]:
+        return self.kernel.towards(self._centres)
+
+    def _divide_by_bound(self, values: Array) -> Array:
+        bound = self.kernel.bound
+        return values if bound == 1.0 else values / bound

@@ -1,0 +1,151 @@
+"""Reading of tables under a schema: blocks become packed cells once, and vectors when their resolution is known.
+
+The resolution depends on the number of persons, which is known only after all blocks are read; so cells come first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.data.encoding.column_cells import UNKNOWN, owners
+from privlearn.data.encoding.encoder import Bounds, SchemaEncoder
+from privlearn.data.encoding.packed_cells import PackedCells
+from privlearn.data.encoding.resolution import Resolution
+from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.target import Target
+from privlearn.data.sources.files import open_table
+from privlearn.data.sources.read_columns import read_block
+from privlearn.data.sources.row_source import concatenate_tables, read_each
+from privlearn.data.sources.table import as_table
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
+
+Resolve = Callable[[Schema, int], Resolution | None]
+"""Public: returns the resolution for a number of records or persons."""
+
+IN_MEMORY = 1 << 27  # bytes of vectors; more are expanded from their cells in each pass
+
+
+def read_table(
+    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+) -> TrainingRows:
+    """Touch the data: return the rows of a table whose target has classes; ``y=None`` takes the target column."""
+    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
+    target = target_of(schema)
+
+    def encode_labels(values: Any) -> NDArray[np.integer[Any]]:
+        return encoder.encode_labels(values).astype(np.min_scalar_type(-len(target.classes)))
+
+    labels, read = read_columns(encoder, X, y, encode_labels)
+    return read.rows(class_targets(target, labels), resolve)
+
+
+def read_number_table(
+    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+) -> TrainingRows:
+    """Touch the data: return the rows of a table whose target is a number; ``y=None`` takes the target column."""
+    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
+    targets, read = read_columns(encoder, X, y, encoder.encode_targets)
+    return read.rows(NumberTargets(targets, cast(Bounds, target_of(schema).bounds)), resolve)
+
+
+def class_targets(target: Target, labels: NDArray[np.integer[Any]]) -> ClassTargets:
+    """Return the targets of labels as `SchemaEncoder.encode_labels` numbers them."""
+    ignored = labels == UNKNOWN if target.unknown == "zero" else None
+    return ClassTargets(np.maximum(labels, 0), np.array(target.classes), ignored, class_weights_of(target))
+
+
+def class_weights_of(target: Target) -> Array | None:
+    """Return the weights of the classes that the schema declares."""
+    return None if target.class_weights is None else np.array(target.class_weights)
+
+
+def target_of(schema: Schema) -> Target:
+    """Return the schema's target; refuse a schema without one."""
+    if schema.target is None:
+        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    return schema.target
+
+
+def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
+    """Return the schema's target, and ``y`` or else the table's column of that name."""
+    target = target_of(schema)
+    return target, read_block(X, [target.name], schema).column(0) if y is None else y
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReadColumns:
+    """PRIVATE: a table's cells, read once and checked; vectors follow when the resolution is known."""
+
+    encoder: SchemaEncoder
+    cells: PackedCells
+    person: Any
+
+    def rows(self, targets: Targets, resolve: Resolve) -> TrainingRows:
+        """Return the rows, encoded at the resolution for this number of persons."""
+        schema, encoder = self.encoder.schema, self.encoder
+        weights, owner, count = None, None, len(self.cells)
+        if schema.person is not None:
+            owner = owners(self.person, f"column {schema.person!r}")
+            row_counts = np.bincount(owner)
+            weights, count = 1.0 / row_counts[owner], len(row_counts)
+        resolution = resolve(schema, count)
+        if resolution is not None:
+            encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
+        features: Any = encoder.expand_lazily(self.cells)
+        if len(features) * encoder.row_bytes <= IN_MEMORY:
+            features = features.for_many_passes()
+        return TrainingRows(features, encoder, targets, count, weights, schema.rows_per_person, persons=owner)
+
+
+def read_columns(
+    encoder: SchemaEncoder, X: Any, y: Any, read_answers: Callable[[Any], NDArray[Any]]
+) -> tuple[NDArray[Any], ReadColumns]:
+    """Touch the data, once and block by block: return answers and cells; refuse cells that do not fit the schema."""
+    schema = encoder.schema
+    targets = [target_of(schema).name] if y is None else []
+    persons = [] if schema.person is None else [schema.person]
+    names = [*targets, *persons, *schema.columns]
+    answers: list[NDArray[Any]] = []
+    owner: list[Any] = []
+    cells = PackedCells()
+
+    def read(block: Any) -> None:
+        table = read_block(block, names, schema)
+        answers.extend(read_answers(table.column(name)) for name in targets)
+        owner.extend(table.column(name) for name in persons)
+        cells.add(encoder.cells(table))
+
+    for _ in read_each(open_table(X, schema, names), read):
+        pass
+    all_answers = read_answers(y) if y is not None else np.concatenate(answers)
+    if len(all_answers) != len(cells):
+        raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
+    person = concatenate_tables(pa.table({"person": column}) for column in owner).column(0) if owner else None
+    return all_answers, ReadColumns(encoder, cells, person)
+
+
+def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, max_rows: int) -> tuple[Any, Any]:
+    """Return table and labels with the same number of first rows of each person, at most ``max_rows`` in total.
+
+    Which rows of a person stay depends on that person's rows and the public number of persons alone.
+    """
+    if schema is None or schema.person is None:
+        return X, y
+    answers = [schema.target.name] if y is None and schema.target is not None else []
+    table = as_table(X, [*schema.columns, schema.person, *answers])
+    person = owners(table.column(schema.person), f"column {schema.person!r}")
+    rows_each = max(max_rows // (int(person.max()) + 1), 1)
+    order = np.argsort(person, kind="stable")
+    starts = np.flatnonzero(np.diff(person[order], prepend=-1))
+    rank = np.empty(len(person), dtype=np.int64)
+    rank[order] = np.arange(len(person)) - np.repeat(starts, np.diff(starts, append=len(person)))
+    stays = rank < rows_each
+    return table.filter(pa.array(stays)), None if y is None else np.asarray(y, dtype=object)[stays]

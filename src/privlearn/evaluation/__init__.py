@@ -1,7 +1,0 @@
-"""Measure a model on private records: one noisy histogram, and everything that follows from it."""
-
-from privlearn.evaluation.evaluation import Evaluation, GroupResult
-from privlearn.evaluation.intervals import Estimate
-from privlearn.evaluation.measuring import evaluate
-
-__all__ = ["Estimate", "Evaluation", "GroupResult", "evaluate"]

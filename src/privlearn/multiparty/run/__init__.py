@@ -1,1 +1,0 @@
-"""A run of several holders: its plan, its parties, its coordinator; without a transport."""

@@ -1,1 +1,0 @@
-"""Only the sum becomes known: masks, shares, and the noise that parties add."""

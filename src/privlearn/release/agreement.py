@@ -1,0 +1,139 @@
+"""Contradictions between a model and its certificate: everything that the rest of a file determines is recomputed.
+
+docs/how-to/verify.md lists the numbers that nothing in a file determines.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.errors import VerificationError
+from privlearn.mechanisms.mechanism import CoefficientMechanism
+from privlearn.mechanisms.search.search import SearchResult
+from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.task import Task
+from privlearn.release.certificate import Certificate
+from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
+from privlearn.release.grid import check_grid
+from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, prior_norm
+from privlearn.release.model import Model
+
+
+def check_agreement(model: Model, certificate: Certificate) -> None:
+    """Refuse a certificate that describes another model than this one."""
+    task = certificate.task
+    agree = (
+        _has_shape_of(model, certificate)
+        and model.is_learnt_by(task.loss)
+        and model.is_weighted_by(task.weight_bound)
+        and certificate.encoding == describe_encoding(model.encoder)
+        and _is_centred_by(model.encoder, task.centring)
+        and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
+        and _counts_persons_like(model.encoder, task)
+        and np.isfinite(model.coefficients).all()
+    )
+    if not agree:
+        raise VerificationError("the certificate belongs to another model")
+
+
+def check_noise(model: Model, certificate: Certificate) -> None:
+    """Refuse coefficients, as they left the mechanism, that do not lie on the grid of the stated noise.
+
+    Noise of scale s is drawn on multiples of a step, the power of two just below 2^-44 s (2^-40 s for norm-Gamma
+    noise), so each coefficient is such a multiple. If the stated scale is too large by a factor of 2^k or more, the
+    stated step is at least 2^(k-1) times the true one, and d coefficients below 2^53 true steps all lie on it with
+    probability 2^(-(k-1) d). A landmark model stores coefficients of the public points, which are linear combinations
+    of the released ones and lie on no grid. A public model that is added to the coefficients must lie on the grid too,
+    so that it cannot hold what the mechanism's coefficients lack.
+    """
+    step = _step_of(model, certificate)
+    if step is not None:
+        output = model.output or MechanismOutput(model.coefficients)
+        check_grid(output.coefficients, step, "coefficients")
+        if output.prior is not None:
+            check_grid(output.prior, step, "public model's coefficients")
+
+
+def check_output(model: Model, certificate: Certificate) -> None:
+    """Refuse coefficients that do not follow from the mechanism's, or follow by another regularizer than stated.
+
+    The certificate states the norm of the public model as it was given; the file holds it rounded to the grid.
+    """
+    output, task = model.output, certificate.task
+    if output is None:
+        agree = task.prior_norm == 0.0 and task.largest_ridge == 1.0
+    else:
+        rounding = (_step_of(model, certificate) or 0.0) * math.sqrt(task.dimension)
+        with np.errstate(over="ignore", divide="ignore"):
+            agree = (
+                _is_regularizer_of(output, model, task)
+                and abs(prior_norm(output.prior) - task.prior_norm) <= 1e-9 * task.prior_norm + rounding
+                and largest_ridge(output.scales) == task.largest_ridge
+                and np.array_equal(output.model_coefficients, model.coefficients)
+            )
+    if not agree:
+        raise VerificationError(
+            "the coefficients do not follow from the mechanism's and the stated regularizer"
+        )
+
+
+def _step_of(model: Model, certificate: Certificate) -> float | None:
+    """Return the step of the grid that the mechanism's coefficients lie on; ``None`` if there is no such grid."""
+    mechanism = (
+        certificate.mechanism.fit
+        if isinstance(certificate.mechanism, SearchResult)
+        else certificate.mechanism
+    )
+    if isinstance(model.encoder, KernelEncoder) or not isinstance(mechanism, CoefficientMechanism):
+        return None
+    return mechanism.coefficient_step
+
+
+def _is_regularizer_of(output: MechanismOutput, model: Model, task: Task) -> bool:
+    """Return whether a fit could have this public model and these weights; an intercept has weight 1."""
+    shape, encoder = model.coefficients.shape, model.encoder
+    prior, scales = output.prior, output.scales
+    if output.coefficients.shape != shape or (prior is None and scales is None):
+        return False
+    takes_prior = task.loss.argument != "classes" and not isinstance(encoder, KernelEncoder)
+    if prior is not None and not (takes_prior and prior.shape == shape):
+        return False
+    return scales is None or (
+        isinstance(encoder, ArrayEncoder)
+        and scales.shape == shape[1:]
+        and bool(np.all((scales > 0.0) & (scales <= 1.0)))
+        and bool(np.all(scales[encoder.n_features :] == 1.0))
+    )
+
+
+def _has_shape_of(model: Model, certificate: Certificate) -> bool:
+    """Return whether task and model have the same problems, classes and features; of landmarks, their rank."""
+    task, rows = certificate.task, len(model.coefficients)
+    together = rows if task.loss.argument == "classes" else 1  # rows of one problem
+    stated = task.classes == (rows if task.loss.argument == "classes" else 0)
+    features, left = divmod(task.dimension, together)
+    if not stated or left or task.problems * together != rows:
+        return False
+    if isinstance(model.encoder, KernelEncoder):
+        return features in model.encoder.possible_ranks
+    return features == model.encoder.dimension
+
+
+def _counts_persons_like(encoder: Encoder, task: Task) -> bool:
+    """Return whether a person has as many rows by the schema as by the theorem; rows of arrays are one each."""
+    schema = getattr(base_of(encoder), "schema", None)
+    if schema is None:
+        return task.rows_per_person == 1 and not task.averaged
+    return task.rows_per_person == schema.rows_per_person and task.averaged == (schema.person is not None)
+
+
+def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:
+    """Return whether the model's mean is the one that the certificate pays for."""
+    if not isinstance(encoder, CentredEncoder) or centring is None:
+        return not isinstance(encoder, CentredEncoder) and centring is None
+    stated = centring.features == len(encoder.mean) and centring.bound == encoder.base.row_bound
+    return stated and encoder.radius in centring.radii

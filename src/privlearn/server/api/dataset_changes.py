@@ -1,0 +1,179 @@
+"""Changes of data sets by the holder: add, refresh, retire."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import Field
+
+from privlearn.budget.statement import CompositionName
+from privlearn.server.api import schemas
+from privlearn.server.api.schemas import Answer, DataSetName, Delta, Epsilon, with_example
+from privlearn.server.changes import commands
+from privlearn.server.changes import datasets as changes
+from privlearn.server.holder.console_state import ConsoleDataSet
+from privlearn.server.http.callers import Holder, Served, content_of, json_body, request_body
+from privlearn.server.http.limits import run_heavy
+from privlearn.server.http.media_types import JSON
+from privlearn.server.http.problems import problem_responses
+
+router = APIRouter(prefix="/v1", tags=["data sets"])
+
+_BODY = (400, 403, 404, 408, 409, 413, 415, 422)
+
+
+class SourcesAnswer(Answer):
+    """Files from which data sets can be created."""
+
+    model_config = with_example(
+        {"tables": ["exports/2026/census.csv"], "schemas": ["exports/census.schema.yaml"]}
+    )
+
+    tables: list[str] = Field(description="Files, and directories of files.")
+    schemas: list[str] = Field(description="Files that may be schemas.")
+
+
+class NewDataSet(schemas.Body):
+    """A table, its public schema, and a budget that cannot be changed later."""
+
+    model_config = with_example(
+        {
+            "name": "census-2026",
+            "table": "exports/2026/census.csv",
+            "schema": "exports/census.schema.yaml",
+            "epsilon": 4.0,
+            "delta": 1e-6,
+        }
+    )
+
+    name: str = commands.NAME.in_body(max_length=64)
+    table: str = commands.TABLE.in_body(max_length=1000)
+    schema_name: str = commands.SCHEMA.in_body(alias="schema", max_length=1000)
+    epsilon: Epsilon
+    delta: Delta = 0.0
+    neighbours: str = Field(
+        default="replace_one", max_length=64, description="What must look alike, as in owner.toml."
+    )
+    composition: CompositionName = Field(default="basic", description=f"{commands.COMPOSITION.label}.")
+    expected_records: int | None = Field(
+        default=None, ge=1, le=2**53, description=commands.EXPECTED_RECORDS.hint
+    )
+    least_epsilon: float = Field(
+        default=0.001, gt=0, le=1e6, description="The smallest epsilon of a request."
+    )
+    training_seconds: float = Field(default=1.0, gt=0, le=86400, description=commands.TRAINING_SECONDS.hint)
+
+
+class NewVersion(schemas.Body):
+    """A newer table about the same people."""
+
+    model_config = with_example({"table": "exports/2027/census.csv", "reason": "yearly export"})
+
+    table: str = commands.TABLE.in_body(max_length=1000)
+    schema_name: str = commands.NEW_SCHEMA.in_body(alias="schema", max_length=1000)
+    reason: str = commands.REASON.in_body()
+
+
+class Retirement(schemas.Body):
+    """Why a data set is retired."""
+
+    model_config = with_example({"reason": "the study is over"})
+
+    reason: str = commands.REASON.in_body()
+
+
+class VersionAnswer(Answer):
+    """One table of the data set."""
+
+    number: int = Field(description="Number, from 1.")
+    records: int = Field(description="Number of records, or the expected one where that is private.")
+    created: str = Field(description="Time since which it is served (UTC).")
+
+
+class ChangedDataSetAnswer(Answer):
+    """A data set that was added in the console."""
+
+    model_config = with_example(
+        {
+            "name": "census-2026",
+            "retired": "",
+            "versions": [{"number": 1, "records": 32561, "created": "2026-11-16T09:00:00.000000+00:00"}],
+        }
+    )
+
+    name: str = Field(description="Its name.")
+    retired: str = Field(description="Time since which it takes no requests (UTC); empty: it is served.")
+    versions: list[VersionAnswer] = Field(description="Oldest first; all share one budget.")
+
+    @classmethod
+    def current(cls, service: Served, name: str) -> Self:
+        found: ConsoleDataSet = service.catalogs.console_state.datasets[name]
+        return cls.of(found)
+
+
+@router.get("/sources", summary="List the files for new data sets", responses=problem_responses(403))
+def list_sources(service: Served, _: Holder) -> SourcesAnswer:
+    """Files in and below the directories of owner.toml; empty if it names none. Needs a holder's key."""
+    console = service.owner.console
+    return SourcesAnswer(tables=console.tables(), schemas=console.schemas())
+
+
+@router.post(
+    "/datasets",
+    status_code=201,
+    summary=commands.ADD_DATASET.title,
+    openapi_extra=request_body({JSON: content_of(NewDataSet)}),
+    responses=problem_responses(*_BODY),
+)
+async def add_dataset(
+    request: Request,
+    service: Served,
+    holder: Holder,
+    body: Annotated[NewDataSet, Depends(json_body(NewDataSet))],
+) -> ChangedDataSetAnswer:
+    """All rows are read once, and must fit the schema. Needs a holder's key."""
+    settings = body.model_dump(exclude={"name", "table", "schema_name"}, exclude_none=True)
+    await run_heavy(
+        request, changes.add_dataset, service, holder, body.name, body.table, body.schema_name, settings
+    )
+    return ChangedDataSetAnswer.current(service, body.name)
+
+
+@router.post(
+    "/datasets/{name}/versions",
+    status_code=201,
+    summary=commands.REFRESH_DATASET.title,
+    openapi_extra=request_body({JSON: content_of(NewVersion)}),
+    responses=problem_responses(*_BODY),
+)
+async def refresh_dataset(
+    request: Request,
+    service: Served,
+    holder: Holder,
+    name: DataSetName,
+    body: Annotated[NewVersion, Depends(json_body(NewVersion))],
+) -> ChangedDataSetAnswer:
+    """Add a new version of the table, about the same people, under the same budget; refused if the schema differs. All
+    rows are read once. Needs a holder's key.
+    """
+    values = body.table, body.schema_name, body.reason
+    await run_heavy(request, changes.refresh_dataset, service, holder, name, *values)
+    return ChangedDataSetAnswer.current(service, name)
+
+
+@router.post(
+    "/datasets/{name}/retirement",
+    summary=commands.RETIRE_DATASET.title,
+    openapi_extra=request_body({JSON: content_of(Retirement)}),
+    responses=problem_responses(*_BODY),
+)
+def retire_dataset(
+    service: Served,
+    holder: Holder,
+    name: DataSetName,
+    body: Annotated[Retirement, Depends(json_body(Retirement))],
+) -> ChangedDataSetAnswer:
+    """The data set takes no new requests, for good; results remain, and sessions continue. Needs a holder's key."""
+    changes.retire_dataset(service, holder, name, body.reason)
+    return ChangedDataSetAnswer.current(service, name)

@@ -1,0 +1,153 @@
+"""FastAPI dependencies: the caller of a request, its role, the service, and JSON bodies; and their OpenAPI
+descriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+
+from privlearn.server.access.keys import Caller, authenticate, cached_caller
+from privlearn.server.http.bodies import Model, read_model
+from privlearn.server.http.limits import Limiter, note_caller
+from privlearn.server.http.logs import note
+from privlearn.server.http.media_types import ARROW, CSV, JSON, kind_sent
+from privlearn.server.refusals import AccessRefused, Forbidden
+from privlearn.server.service import Service
+
+_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="key",
+    bearerFormat="pl_ID_SECRET",
+    description="As `privlearn keys create` prints it.",
+)
+
+
+def service_of(request: Request) -> Service:
+    """Return the service of the application."""
+    service: Service = request.app.state.service
+    return service
+
+
+def address_of(request: Request) -> str:
+    """Return the network address of the client."""
+    return request.client.host if request.client else ""
+
+
+async def caller_of(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Caller:
+    """Return the caller whose valid key the request has; refuse all others with the same message."""
+    limiter: Limiter = request.app.state.limiter
+    if credentials is None:
+        raise AccessRefused("there is no key. Send the header Authorization: Bearer pl_...")
+    store = service_of(request).store
+    try:
+        caller = cached_caller(store, credentials.credentials)
+        if caller is None:  # a database access may block
+            caller = await run_in_threadpool(authenticate, store, credentials.credentials)
+    except AccessRefused:
+        limiter.count_failure(address_of(request))
+        raise
+    note(request.scope, key=caller.key_id)
+    note_caller(request.scope, caller.name)
+    limiter.count(caller.key_id)
+    return caller
+
+
+KnownCaller = Annotated[Caller, Depends(caller_of)]
+
+
+async def holder_of(caller: KnownCaller) -> Caller:
+    """Return the caller; refuse all but the holder."""
+    if not caller.is_holder:
+        raise Forbidden("only the holder may do this. Use a holder's key.")
+    return caller
+
+
+async def monitor_of(caller: KnownCaller) -> Caller:
+    """Return the caller; refuse all but monitors and the holder."""
+    if caller.role not in ("holder", "monitor"):
+        raise Forbidden("only monitors and the holder may see this. Use a key of theirs.")
+    return caller
+
+
+async def reader_of(caller: KnownCaller) -> Caller:
+    """Return the caller; refuse all but the holder and auditors, who may read the log."""
+    if caller.role not in ("holder", "auditor"):
+        raise Forbidden("only the holder and auditors may see this. Use a key of theirs.")
+    return caller
+
+
+Holder = Annotated[Caller, Depends(holder_of)]
+LogReader = Annotated[Caller, Depends(reader_of)]
+Monitor = Annotated[Caller, Depends(monitor_of)]
+
+
+async def _served(request: Request) -> Service:
+    """Return the service. Asynchronous, because FastAPI runs a plain function in a thread."""
+    return service_of(request)
+
+
+Served = Annotated[Service, Depends(_served)]
+
+
+ID = r"^[0-9a-f]{16}$"
+"""Ids of jobs, results and keys; nothing else reaches the database."""
+REF = "#/components/schemas/{model}"
+
+
+def json_body(model: type[Model]) -> Callable[..., Awaitable[Model]]:
+    """Return a dependency that reads the body as this model."""
+
+    async def read(request: Request, _: KnownCaller) -> Model:
+        kind_sent(request, (JSON,))
+        return read_model(model, await request.body())
+
+    return read
+
+
+def request_body(contents: dict[str, Any]) -> dict[str, Any]:
+    """Return the OpenAPI description of a body that our code reads, one content per media type."""
+    return {"requestBody": {"required": True, "content": contents}}
+
+
+def content_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the OpenAPI description of a model as JSON."""
+    return {"schema": {"$ref": REF.format(model=model.__name__)}}
+
+
+ROWS_EXAMPLE = {"rows": [{"age": 39, "sex": "female"}, {"age": 50, "sex": None}]}
+_ROW: dict[str, Any] = {
+    "type": "object",
+    "description": "A cell for each column of the schema: a number, text, true, false, or null if it is missing.",
+    "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+}
+ROWS: dict[str, Any] = {"type": "array", "items": _ROW, "minItems": 1}
+ROWS_CONTENTS: dict[str, Any] = {
+    JSON: {
+        "schema": {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {"rows": ROWS},
+                    "required": ["rows"],
+                    "additionalProperties": False,
+                },
+                ROWS,
+                _ROW,
+            ]
+        },
+        "example": ROWS_EXAMPLE,
+    },
+    CSV: {
+        "schema": {"type": "string", "description": "UTF-8; the first line names the columns."},
+        "example": "age,sex\n39,female\n50,\n",
+    },
+    ARROW: {"schema": {"type": "string", "format": "binary", "description": "A stream without compression."}},
+}

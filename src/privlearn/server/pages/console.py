@@ -1,0 +1,107 @@
+"""The holder's console: budgets with their history, keys, and the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from privlearn.budget.statement import Share
+from privlearn.server.access.keys import list_keys
+from privlearn.server.holder.datasets import OfferedDataSet
+from privlearn.server.http.callers import Served
+from privlearn.server.http.media_types import CSV
+from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE, OPEN_SESSION
+from privlearn.server.pages import shell_commands
+from privlearn.server.pages.desk import entries_of
+from privlearn.server.pages.formatting import MAX_STEPS, spending_figure
+from privlearn.server.pages.page import Before, page_router, render
+from privlearn.server.pages.signing import Auditor, Holder
+from privlearn.server.refusals import NotFound
+from privlearn.server.store.log_file import csv_lines, json_lines
+
+router = page_router()
+
+_LATEST = 10
+_LINES = 50
+BeforeLine = Annotated[int | None, Query(ge=0, lt=2**31)]
+"""Number of the oldest line on the previous page."""
+
+
+@router.get("/console")
+def console(request: Request, service: Served, caller: Auditor) -> Response:
+    return render(
+        request,
+        caller,
+        "console.html",
+        datasets=[(offered, service.budget(caller, offered.name)) for offered in service.datasets(caller)],
+        running_jobs=service.running_jobs(caller),
+        sessions=service.results(caller, OPEN_SESSION.name, limit=_LATEST, only_open=True),
+        releases=service.results(caller, GIVE_OUT_RELEASE.name, limit=_LATEST),
+        may_add=service.owner.console.changes and bool(service.owner.console.sources),
+    )
+
+
+@router.get("/console/{name}")
+def budget(request: Request, service: Served, caller: Auditor, name: str, before: Before) -> Response:
+    offered, standing = service.dataset(caller, name), service.budget(caller, name)
+    return render(
+        request,
+        caller,
+        "budget.html",
+        offered=offered,
+        part=standing,
+        shares=_shares(offered),
+        history=spending_figure(service.spending(caller, name, MAX_STEPS), standing, name),
+        entries=entries_of(service, caller, name, before),
+        declared=name in service.owner.datasets,
+        made=service.catalogs.console_state.datasets.get(name),
+        table_name=service.owner.console.name_of,
+        may_change=service.owner.console.changes,
+    )
+
+
+@router.get("/keys")
+def keys(request: Request, service: Served, caller: Holder) -> Response:
+    return render(
+        request,
+        caller,
+        "keys.html",
+        keys=list_keys(service.store),
+        commands=shell_commands.KEYS,
+        may_change=service.owner.console.changes,
+    )
+
+
+@router.get("/log")
+def log(request: Request, service: Served, caller: Auditor, before: BeforeLine = None) -> Response:
+    found = service.events(caller, _LINES, before)
+    return render(
+        request,
+        caller,
+        "log.html",
+        events=found,
+        before=before,
+        older=found[-1].id if len(found) == _LINES else None,
+    )
+
+
+@router.get("/log.{form}")
+def log_file(service: Served, caller: Auditor, form: str) -> Response:
+    """Stream the whole log, to archive it or verify it elsewhere."""
+    if form not in _FILES:
+        raise NotFound("the log is given out as log.jsonl or log.csv: choose one")
+    lines, media_type = _FILES[form]
+    name = {"Content-Disposition": f'attachment; filename="log.{form}"'}
+    return StreamingResponse(lines(service.store), media_type=media_type, headers=name)
+
+
+_FILES = {"jsonl": (json_lines, "application/jsonl"), "csv": (csv_lines, CSV)}
+
+
+def _shares(offered: OfferedDataSet) -> list[Share]:
+    """Return the share of each analyst with what is spent of it."""
+    names = [name for name, shares in offered.owner.analysts.items() if offered.name in shares]
+    found = (offered.ledger_of(name).standing().share for name in names)
+    return [share for share in found if share is not None]

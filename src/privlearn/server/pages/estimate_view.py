@@ -1,0 +1,158 @@
+"""The view of an estimate: a verdict, a few numbers, and figures of noise and error against epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privlearn.errors import InvalidParameter
+from privlearn.estimators.forecast.forecast import MAX_RATIO
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import MECHANISMS
+from privlearn.server.access.keys import Caller
+from privlearn.server.holder.datasets import OfferedDataSet
+from privlearn.server.jobs.requests import JobRequest
+from privlearn.server.jobs.simulated_errors import simulate_errors
+from privlearn.server.pages.choices import FormOfRelease
+from privlearn.server.pages.figures import Axis, Figure, Line, round_ticks
+from privlearn.server.pages.formatting import number
+from privlearn.server.service import Service
+
+_MEANING = {
+    "clear": "The noise is small compared with the signal. Expect about the error of the same model without privacy.",
+    "noisy": "The noise is visible compared with the signal. Expect a part of the model's accuracy to be lost.",
+    "drowned": "The noise is about as large as the signal, or larger. Expect little better than guessing: do not spend "
+    "budget on this.",
+}
+_UP_TO_POINTS = "The noise depends on your points. Try it on made-up rows first."
+_NOISES = {"gaussian": "Gaussian", "laplace": "Laplace", "norm_gamma": "gamma-distributed"}
+_CLEAR, _DROWNED = MAX_RATIO["clear"], MAX_RATIO["noisy"]
+_RATIOS = (0.03, 0.1, _CLEAR, _DROWNED, 3.0)
+
+
+@dataclass(frozen=True)
+class EstimateView:
+    """The parts of an estimate that a template shows."""
+
+    weakness: str | None
+    verdict: str
+    meaning: str
+    properties: Sequence[tuple[str, str]]
+    figure: Figure | None
+
+
+def estimate_view(
+    service: Service,
+    caller: Caller,
+    offered: OfferedDataSet,
+    learner: str,
+    face: FormOfRelease,
+    guarantee: Guarantee,
+) -> EstimateView:
+    weakness = offered.weakness(guarantee)
+    fields = face.fields(learner)
+    requested = JobRequest(offered.name, face.kind, guarantee.epsilon, guarantee.delta, fields=fields)
+    try:
+        found = service.estimate(caller, requested)
+    except InvalidParameter:
+        if face.name != "points":  # whose kernel may need them
+            raise
+        return EstimateView(weakness, "", _UP_TO_POINTS, [_price(guarantee)], None)
+    return make_estimate_view(found, guarantee, weakness)
+
+
+def make_estimate_view(found: Mapping[str, Any], guarantee: Guarantee, weakness: str | None) -> EstimateView:
+    """Return the view of an estimate of any kind of job; without training, only its cost and method."""
+    if "verdict" not in found:
+        names = [found["mechanism"]] if found else []
+        methods = [("method", MECHANISMS[name].title if name in MECHANISMS else name) for name in names]
+        return EstimateView(weakness, "", "", [_price(guarantee), *methods], None)
+    return EstimateView(
+        weakness,
+        found["verdict"],
+        _MEANING[found["verdict"]],
+        [_price(guarantee), *_properties(found)],
+        _figure(found["curve"], guarantee.epsilon),
+    )
+
+
+def error_figure(offered: OfferedDataSet, learner: str, face: FormOfRelease, guarantee: Guarantee) -> Figure:
+    """Return the figure of error against epsilon on synthetic rows; the first call takes seconds."""
+    found = simulate_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)
+    points = [(entry["epsilon"], entry["error"]) for entry in found["points"]]
+    begin, end = points[0][0], points[-1][0]
+    levels = [error for _, error in points] + [found["plain"], found["guess"]]
+    return Figure(
+        id="error",
+        title=f"{found['measure'].capitalize()} against epsilon, on made-up rows",
+        description=f"It goes from {points[0][1]:.3g} at epsilon {begin:g} to {points[-1][1]:.3g} at epsilon {end:g}. "
+        f"Without privacy it is {found['plain']:.3g}; always the same answer gives {found['guess']:.3g}.",
+        x=Axis(begin, end, "log"),
+        y=Axis(0.0, 1.05 * max(levels)),
+        x_ticks=[(tick, f"{tick:g}") for tick in (0.05, 0.2, 1.0, 5.0) if begin <= tick <= end],
+        y_ticks=[(tick, number(tick)) for tick in round_ticks(max(levels))],
+        x_label="epsilon (dotted: what you ask for)",
+        lines=[
+            Line("with privacy", points, "line-main"),
+            _level("without", found["plain"], begin, end, "line-plain"),
+            _level("always the same answer", found["guess"], begin, end, "line-chance"),
+        ],
+        requested=guarantee.epsilon,
+        table=[
+            ["epsilon", found["measure"]],
+            *([f"{epsilon:g}", f"{error:.3g}"] for epsilon, error in points),
+        ],
+    )
+
+
+def _price(guarantee: Guarantee) -> tuple[str, str]:
+    delta = f" and delta {number(guarantee.delta)}" if guarantee.delta else ""
+    return "price", f"epsilon {number(guarantee.epsilon)}{delta}, once; answers are free afterwards"
+
+
+def _properties(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    needed, kind = found["smallest_epsilon"]["clear"], found["noise_kind"]
+    return [
+        (
+            "noise in a prediction",
+            f"{_short(found['noise'])}, against a typical signal of {_short(found['margin'])}",
+        ),
+        ("clear from", "no epsilon up to 100" if needed is None else f"epsilon {needed:.2g} on"),
+        ("method", f"{MECHANISMS[found['mechanism']].title}; {_NOISES.get(kind, kind)} noise"),
+    ]
+
+
+def _figure(curve: Sequence[Mapping[str, Any]], requested: float) -> Figure:
+    """Return the figure of noise divided by signal; infinite values are drawn at the upper edge."""
+    low, high = _RATIOS[0], _RATIOS[-1]
+    points = [(entry["epsilon"], high if entry["ratio"] is None else entry["ratio"]) for entry in curve]
+    begin, end = points[0][0], points[-1][0]
+    rows = [[_short(entry["epsilon"]), _short(entry["ratio"]), entry["verdict"]] for entry in curve[::2]]
+    return Figure(
+        id="noise",
+        title="Noise against epsilon",
+        description=f"Noise divided by signal falls from {points[0][1]:.2g} at epsilon {begin:.2g} to "
+        f"{points[-1][1]:.2g} at epsilon {end:.2g}. Up to {_CLEAR:g} a model is clear, above "
+        f"{_DROWNED:g} drowned.",
+        x=Axis(begin, end, "log"),
+        y=Axis(low, high, "log"),
+        x_ticks=[(tick, f"{tick:g}") for tick in (0.01, 0.1, 1.0, 10.0)],
+        y_ticks=[(tick, f"{tick:g}") for tick in _RATIOS],
+        x_label="epsilon (dotted: what you ask for)",
+        lines=[
+            Line("noise / signal", points, "line-main"),
+            _level(f"drowned above {_DROWNED:g}", _DROWNED, begin, end, "line-limit"),
+            _level(f"clear below {_CLEAR:g}", _CLEAR, begin, end, "line-plain"),
+        ],
+        requested=requested,
+        table=[["epsilon", "noise / signal", "verdict"], *rows],
+    )
+
+
+def _level(name: str, height: float, begin: float, end: float, style: str) -> Line:
+    return Line(name, [(begin, height), (end, height)], style)
+
+
+def _short(value: float | None) -> str:
+    return "unbounded" if value is None else f"{value:.2g}"

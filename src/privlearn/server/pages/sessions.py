@@ -1,0 +1,199 @@
+"""Pages of sessions: predictions for a file or for one point, the certificate, and closing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import DataError, InvalidParameter, SessionError
+from privlearn.release.base_certificate import BaseCertificate
+from privlearn.release.certificate import Certificate
+from privlearn.release.session_certificate import SessionCertificate
+from privlearn.server.access.keys import Caller
+from privlearn.server.http.bodies import content_of
+from privlearn.server.http.callers import Served
+from privlearn.server.http.limits import run_heavy
+from privlearn.server.http.media_types import CSV, JSON, read_rows, reading
+from privlearn.server.job_kinds.training import OPEN_SESSION
+from privlearn.server.jobs.requests import Predictions, ResultInfo
+from privlearn.server.pages.choices import as_sentence
+from privlearn.server.pages.columns import FieldView, field_views, point_of
+from privlearn.server.pages.page import (
+    Before,
+    Form,
+    PageId,
+    download,
+    page_router,
+    render,
+)
+from privlearn.server.pages.result_page import results_of
+from privlearn.server.pages.shell_commands import session_commands
+from privlearn.server.pages.signing import RowsForm, Visitor
+from privlearn.server.refusals import Conflict, TooLarge
+from privlearn.server.service import Service
+from privlearn.server.store.log_file import escape_formula
+
+router = page_router()
+
+_UNUSABLE = (Conflict, DataError, InvalidParameter, SessionError, TooLarge)
+
+
+@router.get("/sessions")
+def sessions(request: Request, service: Served, caller: Visitor, before: Before) -> Response:
+    found = results_of(service, caller, OPEN_SESSION.name, before)
+    return render(request, caller, "sessions.html", sessions=found)
+
+
+@router.get("/sessions/{id}")
+def session(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
+    return _page(request, service, caller, service.session(caller, id))
+
+
+@router.post("/sessions/{id}/file")
+async def ask_file(
+    request: Request, service: Served, caller: Visitor, id: PageId, form: RowsForm
+) -> Response:
+    """Return the rows of a CSV file with a prediction for each."""
+    content = await run_in_threadpool(content_of, form, "rows")
+    async with reading(request, content, CSV):
+        return await run_heavy(request, _ask_file, request, service, caller, id, content)
+
+
+@router.post("/sessions/{id}/point")
+async def ask_point(request: Request, service: Served, caller: Visitor, id: PageId, form: Form) -> Response:
+    return await run_heavy(request, _ask_point, request, service, caller, id, form)
+
+
+def _ask_file(request: Request, service: Service, caller: Caller, id: str, content: bytes) -> Response:
+    found = service.session(caller, id)
+    try:
+        rows = read_rows(content, CSV, _schema(service, found), service.owner.limits.batch_rows)
+        lines = _read_lines(content, rows.num_rows)
+        answers = _predict(request, service, caller, found, rows)
+    except _UNUSABLE as error:
+        return _page(request, service, caller, found, errors={"rows": as_sentence(error)})
+    return download(_with_predictions(lines, answers), CSV, f"predictions-{id[:8]}.csv")
+
+
+def _ask_point(request: Request, service: Service, caller: Caller, id: str, form: FormData) -> Response:
+    found = service.session(caller, id)
+    schema = _schema(service, found)
+    fields = field_views(schema, {name: text for name, text in form.items() if isinstance(text, str)})
+    rows, errors = point_of(schema, fields)
+    if errors:
+        return _page(request, service, caller, found, fields, errors)
+    try:
+        answers = _predict(request, service, caller, found, rows)
+    except _UNUSABLE as error:
+        return _page(request, service, caller, found, fields, {"": as_sentence(error)})
+    return _page(request, service, caller, found, fields, answers=answers)
+
+
+@router.post("/sessions/{id}/close")
+def close(service: Served, caller: Visitor, id: PageId) -> Response:
+    service.close_session(caller, id)
+    return RedirectResponse(f"/sessions/{id}", 303)
+
+
+@router.get("/sessions/{id}/certificate")
+def certificate(service: Served, caller: Visitor, id: PageId) -> Response:
+    content = json.dumps(service.session(caller, id).certificate, indent=1)
+    return download(content.encode() + b"\n", JSON, f"session-{id[:8]}.json")
+
+
+def _page(
+    request: Request,
+    service: Service,
+    caller: Caller,
+    found: ResultInfo,
+    fields: list[FieldView] | None = None,
+    errors: Mapping[str, str] | None = None,
+    answers: Predictions | None = None,
+) -> Response:
+    schema = _schema(service, found)
+    assert schema.target is not None  # nothing is trained without one
+    return render(
+        request,
+        caller,
+        "session.html",
+        422 if errors else 200,
+        session=found,
+        fields=field_views(schema, {}) if fields is None else fields,
+        errors=errors or {},
+        answer=None if answers is None else answers.predictions[0],
+        explained="" if answers is None else _explain(answers),
+        target=schema.target.name,
+        unit=schema.target.unit or "",
+        batch_rows=service.owner.limits.batch_rows,
+        may_ask=found.state == "open" and found.analyst == caller.name,
+        certificate=_read(found),
+        commands=session_commands(str(request.base_url), found.id),
+    )
+
+
+def _schema(service: Service, found: ResultInfo) -> Schema:
+    return service.catalog.find(found.dataset).schema
+
+
+def _predict(
+    request: Request, service: Service, caller: Caller, found: ResultInfo, rows: pa.Table
+) -> Predictions:
+    answers = service.predict(caller, found.id, rows)
+    request.app.state.metrics.count_predictions(rows.num_rows)
+    return answers
+
+
+def _read_lines(content: bytes, rows: int) -> list[list[str]]:
+    """Return every cell of the file unchanged, also of columns that are not in the schema."""
+    try:
+        lines = [line for line in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if line]
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError("the file is not CSV in UTF-8 throughout: save it again as such") from None
+    if len(lines) != rows + 1:
+        raise DataError("the file cannot be divided into lines: save it again as plain CSV")
+    return lines
+
+
+def _with_predictions(lines: list[list[str]], answers: Predictions) -> bytes:
+    """Return the file with prediction and, if there are any, class probabilities at the end of each row."""
+    header, *rows = lines
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    likely = answers.probabilities
+    writer.writerow(map(escape_formula, [*header, "prediction", *(f"probability_{name}" for name in likely)]))
+    added = zip(answers.predictions.tolist(), *(column.tolist() for column in likely.values()), strict=True)
+    writer.writerows(map(escape_formula, [*row, *answer]) for row, answer in zip(rows, added, strict=True))
+    return text.getvalue().encode()
+
+
+def _explain(answers: Predictions) -> str:
+    score, source = answers.scores[0], answers.sources[0]
+    meter_text = f"score {score:.3g}; " if np.ndim(score) == 0 else ""
+    likely = [f"{name} {column[0]:.3g}" for name, column in answers.probabilities.items()]
+    meter_text += f"probabilities: {', '.join(likely)}; " if likely else ""
+    origin = _SOURCES.get(source, "noise and the private function")
+    whole = f"{meter_text}answered from {origin}. Asking again gives the same answer."
+    return whole[0].upper() + whole[1:]
+
+
+_SOURCES = {
+    "model": "the session's private model",
+    "guess": "its public part",
+    "exhausted": "its public part alone",
+}
+
+
+def _read(found: ResultInfo) -> BaseCertificate:
+    """Read the session's certificate; a session that answers from a model has the certificate of a release."""
+    kind: type[BaseCertificate] = Certificate if found.mechanism == "model" else SessionCertificate
+    return kind.from_dict(found.certificate)

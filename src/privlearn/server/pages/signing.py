@@ -1,0 +1,174 @@
+"""Sign-in and sign-out, the roles that pages require, and the pages for refused requests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+
+from privlearn.server.access.keys import Caller, Role
+from privlearn.server.access.logins import caller_of_login, sign_in, sign_out
+from privlearn.server.http.bodies import file_form
+from privlearn.server.http.callers import address_of, service_of
+from privlearn.server.http.limits import note_caller
+from privlearn.server.http.logs import note
+from privlearn.server.pages import cookies
+from privlearn.server.pages.page import Form, page_router, problem_page, render, text_of
+from privlearn.server.refusals import AccessRefused, Forbidden
+
+router = page_router()
+
+
+def signed_in_caller(request: Request) -> Caller:
+    """Return the signed-in caller; raise AccessRefused without a valid login."""
+    service = service_of(request)
+    token = request.cookies.get(cookies.login_cookie(request), "")
+    caller = caller_of_login(service.store, token, service.owner.sign_in)
+    note(request.scope, key=caller.key_id)
+    note_caller(request.scope, caller.name)
+    request.app.state.limiter.count(caller.key_id)
+    return caller
+
+
+Visitor = Annotated[Caller, Depends(signed_in_caller)]
+
+
+def _require_role(refusal: str, *roles: Role) -> Any:
+    """Return a dependency that provides a signed-in caller with one of these roles."""
+
+    def admit(found: Visitor) -> Caller:
+        if found.role not in roles:
+            raise Forbidden(refusal)
+        return found
+
+    return Depends(admit)
+
+
+def form_with_file(setting: str) -> Any:
+    """Return a dependency that provides a signed-in caller's form; a setting of the limits bounds its file."""
+
+    async def read(request: Request, _: Visitor) -> AsyncIterator[FormData]:
+        form = await file_form(request, getattr(service_of(request).owner.limits, setting))
+        try:
+            yield form
+        finally:
+            await form.close()
+
+    return Depends(read)
+
+
+RowsForm = Annotated[FormData, form_with_file("body_megabytes")]
+ReleaseForm = Annotated[FormData, form_with_file("file_megabytes")]
+Analyst = Annotated[
+    Caller,
+    _require_role(
+        "this page is an analyst's: others have pages that show the same from their side", "analyst"
+    ),
+]
+Holder = Annotated[Caller, _require_role("this page is for the holder of the data", "holder")]
+Auditor = Annotated[
+    Caller, _require_role("this page is for the holder of the data and for auditors", "holder", "auditor")
+]
+RequestReader = Annotated[
+    Caller,
+    _require_role("this page is for the holder, approvers and auditors", "holder", "approver", "auditor"),
+]
+_FIRST_PAGES: dict[Role, str] = {
+    "holder": "/console",
+    "analyst": "/desk",
+    "approver": "/approvals",
+    "auditor": "/requests",
+}
+
+
+@router.get("/")
+def start(request: Request, next: str = "") -> Response:
+    """Redirect to the first page of the caller's role, or show the sign-in page."""
+    try:
+        caller = signed_in_caller(request)
+    except AccessRefused:
+        return sign_in_page(request, next)
+    return RedirectResponse(_FIRST_PAGES[caller.role], 303)
+
+
+@router.post("/sign-in")
+def enter(request: Request, form: Form) -> Response:
+    following, service = local_path(text_of(form, "next")), service_of(request)
+    try:
+        token = sign_in(service.store, text_of(form, "key"), service.owner.sign_in)
+    except AccessRefused as refusal:
+        request.app.state.limiter.count_failure(address_of(request))
+        return sign_in_page(request, following, key=f"{refusal}.")
+    answer = RedirectResponse(following or "/", 303)
+    keep_signed_in(request, answer, token)
+    return answer
+
+
+def sign_in_page(request: Request, next: str, **errors: str) -> Response:
+    """Return the sign-in page, with errors of the last attempt."""
+    provider = service_of(request).owner.sign_in.openid
+    status = 401 if errors else 200
+    return render(
+        request, None, "sign_in.html", status, next=local_path(next), provider=provider, errors=errors
+    )
+
+
+def keep_signed_in(request: Request, answer: Response, token: str) -> None:
+    hours = service_of(request).owner.sign_in.hours
+    cookies.set_cookie(request, answer, cookies.login_cookie(request), token, hours * 3600, "strict")
+
+
+@router.post("/sign-out")
+def leave(request: Request) -> Response:
+    service, token = service_of(request), request.cookies.get(cookies.login_cookie(request), "")
+    sign_out(service.store, token, service.owner.sign_in)
+    answer = RedirectResponse("/", 303)
+    cookies.delete_cookie(request, answer, cookies.login_cookie(request), "strict")
+    return answer
+
+
+def redirect_to_sign_in(request: Request) -> Response:
+    """Redirect to the sign-in page, and back here afterwards."""
+    here = request.url.path if request.method == "GET" else ""
+    return RedirectResponse(f"/?next={quote(here, safe='')}" if here else "/", 303)
+
+
+def local_path(address: str) -> str:
+    """Return the address if it is on this server, else "": links must not redirect visitors to other sites."""
+    local = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if local and address.isprintable() else ""
+
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+_FOR_PROGRAMS = ("/v1/", "/.well-known/", "/healthz", "/readyz", "/metrics")
+
+
+def refuse_with_pages(app: FastAPI) -> None:
+    """Wrap the application's error handlers so that browsers get pages."""
+    for kind, handler in list(app.exception_handlers.items()):
+        app.add_exception_handler(kind, _with_page(handler))  # type: ignore[arg-type]
+
+
+def _with_page(handler: Handler) -> Handler:
+    async def handle(request: Request, error: Any) -> Response:
+        answer = await handler(request, error)
+        if request.url.path.startswith(_FOR_PROGRAMS):
+            return answer
+        if isinstance(error, AccessRefused):
+            return redirect_to_sign_in(request)
+        return problem_page(request, await run_in_threadpool(_caller, request), answer)
+
+    return handle
+
+
+def _caller(request: Request) -> Caller | None:
+    try:
+        return signed_in_caller(request)
+    except Exception:  # there is already an error to show
+        return None

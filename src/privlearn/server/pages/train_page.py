@@ -1,0 +1,208 @@
+"""The training page: a form, its cost and expected accuracy, and the button that charges the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import pyarrow as pa
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+
+from privlearn.budget.composition import difference
+from privlearn.budget.statement import Share
+from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
+from privlearn.guarantee import Guarantee
+from privlearn.server.access.keys import Caller
+from privlearn.server.holder.datasets import OfferedDataSet, check_budget_left
+from privlearn.server.holder.recipes import Recipe
+from privlearn.server.http.bodies import content_of
+from privlearn.server.http.callers import Served
+from privlearn.server.http.limits import run_heavy, shared_of
+from privlearn.server.http.media_types import CSV, read_rows, reading
+from privlearn.server.jobs.requests import JobRequest
+from privlearn.server.pages.choices import (
+    FIELDS,
+    FORMS_OF_RELEASE,
+    Choices,
+    FormOfRelease,
+    as_sentence,
+    errors_by_field,
+    is_form_token,
+    new_form_token,
+)
+from privlearn.server.pages.estimate_view import EstimateView, error_figure, estimate_view
+from privlearn.server.pages.figures import Figure
+from privlearn.server.pages.formatting import number, number_below
+from privlearn.server.pages.page import page_router, render, text_of
+from privlearn.server.pages.signing import Analyst, RowsForm
+from privlearn.server.refusals import Busy, Conflict, NotFound, TooLarge, TooMany
+from privlearn.server.service import MAX_TEXT_LENGTHS, Service
+
+router = page_router()
+
+_MODELS = {"logistic": "logistic regression", "svm": "support vector machine", "regression": "regression"}
+_SENT_BEFORE = "This form was sent before with something else in it. If you want this too, press again."
+
+
+@router.get("/desk/{name}/train")
+async def plan(request: Request, service: Served, caller: Analyst, name: str) -> Response:
+    """Show the form; if it is filled in, with an estimate."""
+    typed = request.query_params
+    if not typed.get("rehearse"):
+        return await run_heavy(request, _page, request, service, caller, name, typed)
+    try:
+        async with shared_of(request).rehearsals.acquire(caller.name):  # they take seconds: one at a time
+            return await run_heavy(request, _page, request, service, caller, name, typed)
+    except (Busy, TooMany) as error:
+        without = {**typed, "rehearse": ""}
+        return await run_heavy(
+            request, _page, request, service, caller, name, without, {"": as_sentence(error)}
+        )
+
+
+@router.post("/desk/{name}/train")
+async def train(request: Request, service: Served, caller: Analyst, name: str, form: RowsForm) -> Response:
+    """Request a training or a free trial; if it is refused, show the form again with the typed values."""
+    content = await run_in_threadpool(content_of, form, "points")
+    async with reading(request, content, CSV):
+        return await run_heavy(request, _train, request, service, caller, name, form, content)
+
+
+def _train(
+    request: Request, service: Service, caller: Caller, name: str, form: FormData, content: bytes
+) -> Response:
+    typed = {field: text_of(form, field) for field in (*FIELDS, "once", *MAX_TEXT_LENGTHS)}
+    act = "pay" if text_of(form, "act") == "pay" else "try"
+    try:
+        if not is_form_token(typed["once"]):
+            raise InvalidParameter("this form was not made here: look at it again, then press")
+        job_request = _request(service, service.dataset(caller, name), typed, content, act == "try")
+        if job_request is not None:
+            job = service.ask(caller, job_request, f"{typed['once']} {act}")
+            return RedirectResponse(f"/jobs/{job.id}", 303)
+        errors = {}
+    except Conflict:
+        typed["once"] = new_form_token()
+        errors = {"": _SENT_BEFORE}
+    except (DataError, TooLarge) as error:
+        errors = {"points": as_sentence(error)}
+    except (BudgetExceeded, InvalidParameter, NotFound, TooMany) as error:
+        errors = errors_by_field(error)
+    return _page(request, service, caller, name, typed, errors)
+
+
+def _request(
+    service: Service, offered: OfferedDataSet, typed: Mapping[str, str], content: bytes, trial: bool
+) -> JobRequest | None:
+    """Return the request of the form, or None if it is invalid: the form then shows its errors."""
+    choices = Choices(**{name: typed[name] for name in (*FIELDS, "once")})
+    face, guarantee, errors = choices.meaning(offered.settings.neighbours)
+    if face is None or guarantee is None or errors:
+        return None
+    points: pa.Table | None = None
+    if face.name == "points":
+        points = read_rows(content, CSV, offered.schema, service.owner.limits.batch_rows)
+    return JobRequest(
+        dataset=offered.name,
+        kind=face.kind,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        trial=trial,
+        **{name: typed[name] for name in MAX_TEXT_LENGTHS},
+        fields=face.fields(choices.learner),
+        points=points,
+    )
+
+
+def _page(
+    request: Request,
+    service: Service,
+    caller: Caller,
+    name: str,
+    typed: Mapping[str, str],
+    errors: Mapping[str, str] | None = None,
+) -> Response:
+    offered, share = service.dataset(caller, name), service.budget(caller, name).share
+    assert share is not None  # without one an analyst does not see the data set
+    form = Choices.of(typed, offered, share)
+    face, guarantee, wrong = form.meaning(offered.settings.neighbours)
+    estimate: EstimateView | None = None
+    rehearsal: Figure | None = None
+    if typed and face is not None and guarantee is not None:
+        try:
+            estimate = estimate_view(service, caller, offered, form.learner, face, guarantee)
+            if typed.get("rehearse") and estimate.verdict:
+                rehearsal = error_figure(offered, form.learner, face, guarantee)
+        except (InvalidParameter, NotFound, TooMany) as error:
+            wrong |= errors_by_field(error)
+    wrong |= errors or {}
+    affordable = guarantee is not None and _fits_budget(offered, caller, guarantee)
+    return render(
+        request,
+        caller,
+        "train.html",
+        422 if wrong else 200,
+        offered=offered,
+        part=share,
+        faces=FORMS_OF_RELEASE.values(),
+        learners=[(key, _describe(key, recipe)) for key, recipe in offered.learners.items()],
+        columns=list(offered.schema.columns),
+        form=form,
+        words={name: typed.get(name, "") for name in MAX_TEXT_LENGTHS},
+        new_form_token=new_form_token(),
+        errors=wrong,
+        estimate=estimate,
+        rehearsal=rehearsal,
+        rehearse=urlencode({name: getattr(form, name) for name in (*FIELDS, "once")} | {"rehearse": "yes"}),
+        affordable=affordable,
+        decision=_decision(share, guarantee, affordable),
+        approval=_approval(offered, face, guarantee),
+    )
+
+
+def _approval(offered: OfferedDataSet, face: FormOfRelease | None, guarantee: Guarantee | None) -> str:
+    """Return what an approval requires; empty if the request needs none."""
+    approval = offered.settings.approval
+    if approval is None or face is None or guarantee is None:
+        return ""
+    if not approval.is_needed(face.kind, guarantee.epsilon):
+        return ""
+    limit = approval.limit(face.kind)
+    return (
+        f"Above epsilon {number(limit or 0.0)} a second person must approve it, within {number(approval.days)} days: "
+        "give its purpose and legal basis. Nothing is spent or reserved before it begins."
+    )
+
+
+def _fits_budget(offered: OfferedDataSet, caller: Caller, guarantee: Guarantee) -> bool:
+    try:
+        check_budget_left(offered, caller.account, guarantee)
+    except PrivlearnError:
+        return False
+    return True
+
+
+def _decision(share: Share, guarantee: Guarantee | None, affordable: bool) -> str:
+    """Return what pressing the button does."""
+    if guarantee is None:
+        return ""
+    if not affordable:
+        return (
+            f"This is more than is left: you have epsilon {number_below(share.left.epsilon)} and delta "
+            f"{number_below(share.left.delta)}. Ask for less, or try it on made-up rows."
+        )
+    rest = number_below(difference(share.left.epsilon, [guarantee.epsilon]))
+    delta = f" and delta {number(guarantee.delta)}" if guarantee.delta else ""
+    return (
+        f"Training spends epsilon {number(guarantee.epsilon)}{delta} of your share, once and for all; epsilon {rest} "
+        f"will be left. {guarantee.in_words()}"
+    )
+
+
+def _describe(name: str, recipe: Recipe) -> str:
+    model = _MODELS[recipe.model]
+    kernel = "" if recipe.kernel == "linear" else f", {recipe.kernel} kernel"
+    return model if name == recipe.model and not kernel else f"{name}: {model}{kernel}"

@@ -1,0 +1,221 @@
+"""Assemble the ASGI application from its parts, and run it with uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from types import FrameType
+from typing import Any, NoReturn
+
+import uvicorn
+from fastapi import FastAPI, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from privlearn.parties.listening import check_certificate, listen
+from privlearn.server import pages
+from privlearn.server.access.openid import Provider
+from privlearn.server.api import add_api
+from privlearn.server.holder.settings import Owner, ServerSettings
+from privlearn.server.http.connections import Connections, connection_class
+from privlearn.server.http.limits import KILOBYTE, Limiter, RequestLimit, SecurityHeaders, Shared
+from privlearn.server.http.logs import RequestLog, log_to_stderr
+from privlearn.server.http.metrics import Metrics
+from privlearn.server.http.problems import defect, handle_problems
+from privlearn.server.service import Service
+
+_SOCKET, _WATCHDOG = "NOTIFY_SOCKET", "WATCHDOG_USEC"
+
+
+def notify(state: str) -> None:
+    """Send systemd one line such as ``READY=1``; do nothing if no service manager listens."""
+    address = os.environ.get(_SOCKET, "")
+    if not address:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.sendto(state.encode(), "\0" + address[1:] if address.startswith("@") else address)
+
+
+async def send_watchdog_pings() -> None:
+    """Ping systemd's watchdog from the event loop, at twice the required rate, so that a blocked loop is noticed."""
+    microseconds = os.environ.get(_WATCHDOG, "")
+    if not microseconds.isdigit():
+        return
+    while True:
+        notify("WATCHDOG=1")
+        await asyncio.sleep(int(microseconds) / 2e6)
+
+
+def make_app(service: Service) -> FastAPI:
+    """Return the application with API and pages. Jobs run for as long as the application does."""
+    app = bare_app()
+    limits, tls = service.owner.limits, service.owner.server.uses_tls
+    app.state.service = service
+    app.state.stopping = False
+    app.state.limiter = Limiter(limits.requests_per_minute, limits.sign_ins_per_minute)
+    app.state.metrics = Metrics()
+    openid = service.owner.sign_in.openid
+    app.state.provider = None if openid is None else Provider(openid)
+    app.state.shared = Shared(limits)
+    pages.mount(app)
+    # The last added sees a request first.
+    app.add_middleware(AnswerDefects)
+    app.add_middleware(RequestLimit, limits=limits)
+    app.add_middleware(SecurityHeaders, tls=tls)
+    if service.telemetry is not None:
+        app.add_middleware(service.telemetry.of_requests)
+    app.add_middleware(RequestLog, finished=app.state.metrics.observe_request)
+    return app
+
+
+def bare_app() -> FastAPI:
+    """Return the API without a service: enough to describe it."""
+    app = FastAPI(
+        openapi_url="/v1/openapi.json",
+        docs_url=None,  # both would load scripts from other servers
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_running,
+    )
+    handle_problems(app)
+    add_api(app)
+    return app
+
+
+@asynccontextmanager
+async def _running(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    await run_in_threadpool(service.start)
+    pings = asyncio.create_task(send_watchdog_pings())
+    try:
+        yield
+    finally:
+        pings.cancel()
+        await run_in_threadpool(service.stop)
+
+
+class AnswerDefects:
+    """Turns an unexpected exception into an answer without details, before uvicorn would print it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        except ClientDisconnect:  # not a defect: the client is gone
+            return
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            answer = defect(Request(scope), error)
+            if not begun:  # an answer that has begun can only be cut off
+                await answer(scope, receive, send)
+
+
+_LAST_REQUESTS_SECONDS = 0.2
+"""Time for connections that were just accepted to send their request."""
+_LAST_ANSWERS_SECONDS = 30
+_ADVICE = "use the PEM files of your certificate authority, the key without a password"
+
+
+def serve(owner: Owner, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Then no more connections are accepted, running jobs are left to other servers or to the next start, and answers in
+    progress are finished.
+
+    Parameters
+    ----------
+    owner : Owner
+    announce : callable
+        Called with the address once the server answers.
+    """
+    settings = owner.server
+    if settings.tls_certificate is not None and settings.tls_key is not None:
+        check_certificate(settings.tls_certificate, settings.tls_key, _ADVICE)
+    with listen(settings.host, settings.port) as listener:
+        app = make_app(Service(owner))
+        url = address(settings, listener)
+        log_to_stderr()
+        signal.signal(signal.SIGTERM, _end)
+        with suppress(KeyboardInterrupt):  # uvicorn raises the signal again after its shutdown
+            _Server(configuration(app, owner), app, lambda: announce(url)).run([listener])
+
+
+def address(settings: ServerSettings, listener: socket.socket) -> str:
+    """Return the server's URL for a browser."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{'https' if settings.uses_tls else 'http'}://{host}:{listener.getsockname()[1]}"
+
+
+def _end(*_: object) -> NoReturn:
+    """End the process on SIGTERM as on Ctrl-C: close what is open, exit code 0."""
+    raise SystemExit(0)
+
+
+def configuration(app: FastAPI, owner: Owner) -> uvicorn.Config:
+    """Return uvicorn's configuration."""
+    settings, limits = owner.server, owner.limits
+    connections = Connections(limits.connections, limits.header_kilobytes * KILOBYTE, limits.header_seconds)
+    return uvicorn.Config(
+        app,
+        http=connection_class(connections),
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
+        proxy_headers=settings.behind_proxy,  # only of a proxy on this machine or in FORWARDED_ALLOW_IPS
+        server_header=False,
+        access_log=False,  # it would log full paths; `http.logs` writes its own lines
+        log_config=None,
+        ws="none",
+        timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Announces when it answers, and ends waiting requests when it is about to stop."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app = app
+        self._service: Service = app.state.service
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._announce()
+            notify("READY=1")
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether to end."""
+        if self._service.watch.must_end:
+            self._prepare_to_end()
+        return self._service.watch.must_end or await super().on_tick(counter)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
+        self._prepare_to_end()
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(_LAST_REQUESTS_SECONDS)
+        await super().shutdown(sockets)
+
+    def _prepare_to_end(self) -> None:
+        self._app.state.stopping = True
+        self._service.hand_over()
+        notify("STOPPING=1")

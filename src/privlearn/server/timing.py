@@ -1,0 +1,120 @@
+"""Time: slots of fixed length, a cache with an expiry, and rate limits."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Generic, TypeVar
+
+
+def now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+def as_text(moment: datetime) -> str:
+    """Return the time in the one format of the store, in which texts sort like times."""
+    return moment.isoformat(timespec="microseconds")
+
+
+def from_text(text: str) -> datetime:
+    """Read a time of the store."""
+    return datetime.fromisoformat(text)
+
+
+def end_of_slot(began: float, ended: float, first: float) -> float:
+    """Return the first end of a slot after a job has ended. Slots end after 1, 2, 4, ... times ``first`` seconds."""
+    slot = first
+    while began + slot < ended:
+        slot *= 2
+    return began + slot
+
+
+def wait_for_end_of_slot(began: float, first: float) -> None:
+    """Sleep until the end of the slot, before which others must see nothing. Uses the monotonic clock."""
+    end = end_of_slot(began, time.monotonic(), first)
+    time.sleep(max(end - time.monotonic(), 0.0))
+
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class TtlCache(Generic[Key, Value]):
+    """A cache whose entries expire after some seconds. Missing values are not cached.
+
+    Parameters
+    ----------
+    seconds : float
+        Time until an entry expires; changes within this time are not noticed.
+    max_entries : int
+        Size at which the cache is emptied.
+    """
+
+    def __init__(self, seconds: float, max_entries: int) -> None:
+        self._seconds = seconds
+        self._max_entries = max_entries
+        self._lock = Lock()
+        self._entries: dict[Key, tuple[float, Value]] = {}
+
+    def get(self, key: Key, look_up: Callable[[], Value | None]) -> Value | None:
+        """Return the cached value, or look it up."""
+        entry = self._entries.get(key)
+        if entry is not None and time.monotonic() - entry[0] < self._seconds:
+            return entry[1]
+        started = time.monotonic()
+        value = look_up()
+        if value is not None:
+            with self._lock:
+                if len(self._entries) >= self._max_entries:
+                    self._entries.clear()
+                self._entries[key] = (started, value)
+        return value
+
+    def forget(self) -> None:
+        """Remove all entries."""
+        with self._lock:
+            self._entries.clear()
+
+
+_MAX_BUCKETS = 10_000  # then the oldest are dropped, so that many addresses cannot exhaust memory
+
+
+class Buckets:
+    """A token bucket for each name, refilled at a steady rate.
+
+    Parameters
+    ----------
+    per_minute : float
+        Tokens added per minute.
+    burst : float
+        Capacity of a bucket.
+    """
+
+    def __init__(self, per_minute: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = per_minute / 60.0
+        self._burst = max(burst, 1.0)
+        self._clock = clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def take(self, name: str, amount: int = 1) -> bool:
+        """Take ``amount`` tokens and return True; return False and take none if there are fewer."""
+        with self._lock:
+            level = self._level(name)
+            allowed = level >= amount
+            self._set_level(name, level - amount if allowed else level)
+            return allowed
+
+    def _level(self, name: str) -> float:
+        level, at = self._levels.get(name, (self._burst, self._clock()))
+        return min(self._burst, level + (self._clock() - at) * self._rate)
+
+    def _set_level(self, name: str, level: float) -> None:
+        self._levels[name] = level, self._clock()
+        self._levels.move_to_end(name)
+        if len(self._levels) > _MAX_BUCKETS:
+            self._levels.popitem(last=False)

@@ -1,1 +1,0 @@
-"""What the holder declares: settings, data sets, budgets."""

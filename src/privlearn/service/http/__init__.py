@@ -1,1 +1,0 @@
-"""What the HTTP interface and the pages share."""

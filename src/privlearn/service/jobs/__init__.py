@@ -1,1 +1,0 @@
-"""What analysts ask for, from the request to the result."""

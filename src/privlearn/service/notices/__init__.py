@@ -1,1 +1,0 @@
-"""Telling people outside that a request waits, and what became of it."""

@@ -1,0 +1,260 @@
+"""Multinomial (softmax) regression, every class penalised, to a certified gradient norm.
+
+``J(W) = (1/N) sum_i weight_i (log sum_k exp <w_k, x_i> - <w_(y_i), x_i>) + (Lambda/2) |W|^2``. The rows of ``W``, of
+shape (K, d), are laid out one after another in one vector, so that the descent is that of the binary losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.errors import InvalidParameter, check_positive
+from privlearn.solvers.certifiable import UNDERFLOW, Rounding
+from privlearn.solvers.descent import descend
+from privlearn.solvers.losses import Multinomial
+from privlearn.solvers.newton import ConjugateGradients
+from privlearn.solvers.objective import Point, SmoothObjective
+from privlearn.solvers.problem import (
+    Features,
+    Progress,
+    Rows,
+    Solution,
+    check_features,
+    check_row_weights,
+    check_vector,
+    column_squares,
+    pairwise_sum,
+    row_products,
+)
+
+MAX_COLUMNS = 3000
+"""Up to here a d x d matrix and its eigenvectors cost less than the passes over rows that they save."""
+
+
+def minimise_multinomial(
+    features: Features,
+    labels: NDArray[np.integer[Any]],
+    n_classes: int,
+    *,
+    regularization: float,
+    total: int,
+    row_weights: Array | None = None,
+    linear: Array | None = None,
+    norm_bound: float = 1.0,
+    tolerance: float = 1e-10,
+    progress: Progress | None = None,
+) -> Solution:
+    """Minimise until the exact gradient's norm is proven to be at most ``tolerance``.
+
+    Parameters
+    ----------
+    features : array or CSR matrix of shape (n, d)
+        Rows of norm at most ``norm_bound``.
+    labels : integer array of shape (n,)
+        0 to ``n_classes - 1``.
+    n_classes : int
+    regularization, total, row_weights, norm_bound
+        As in `Problem`.
+    linear : array of shape (n_classes, d), optional
+        The perturbation of objective perturbation, already divided by N; zero by default.
+
+    Returns
+    -------
+    Solution
+        ``coefficients`` has shape (n_classes, d).
+
+    Raises
+    ------
+    SolverError
+        If the tolerance cannot be certified.
+    """
+    check_features(features)
+    check_positive(regularization=regularization, total=total, norm_bound=norm_bound)
+    check_row_weights(row_weights, features.shape[0])
+    check_positive(tolerance=tolerance)
+    _check_labels(labels, n_classes, features.shape[0])
+    rows = Rows(features, norm_bound)
+    weights = np.ones(rows.count) if row_weights is None else row_weights
+    start = np.zeros(n_classes * rows.dimension)
+    tilt = start if linear is None else linear.ravel()
+    check_vector("linear", tilt, len(start))
+    objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt)
+    solution = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
+    return replace(solution, coefficients=solution.coefficients.reshape(n_classes, rows.dimension))
+
+
+def multinomial_gradient(
+    rows: Rows, labels: NDArray[np.integer[Any]], weights: Array, margins: Array
+) -> Array:
+    """Return the sum over the rows of the weighted losses' gradients at scores ``margins``, (n, classes)."""
+
+    def gradients() -> Iterator[Array]:
+        for part, block in rows:
+            _, residuals = _losses(margins[part], labels[part])
+            yield (block.T @ (weights[part, np.newaxis] * residuals)).T
+
+    return pairwise_sum(gradients(), (margins.shape[1], rows.dimension))
+
+
+class Softmax(SmoothObjective):
+    """Value, gradient, Hessian products and rounding bound (docs/theory/solver.md, "Multinomial")."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        labels: NDArray[np.integer[Any]],
+        n_classes: int,
+        regularization: float,
+        scales: Array,
+        norm_bound: float,
+        linear: Array,
+    ) -> None:
+        self.rows, self.labels, self.scales = rows, labels, scales
+        self.regularization = regularization
+        self.norm_bound = norm_bound
+        self.linear = linear
+        self._shape = (n_classes, rows.dimension)
+        self._rounding = Rounding(
+            loss=Multinomial(),
+            regularization=regularization,
+            dimension=rows.dimension,
+            chain=rows.chain,
+            mass=float(np.sum(scales)),
+            norm_bound=norm_bound,
+            linear_norm=float(np.linalg.norm(linear)),
+            max_offset=0.0,
+            classes=n_classes,
+        )
+
+    def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:
+        """Return the margins (n, K), and the rows' part of value and gradient."""
+        block_coefficients = self.rows.block_coefficients(coefficients.reshape(self._shape).T)
+        margins = np.empty((self.rows.count, self._shape[0]))
+
+        def work(rows: slice, block: Any) -> tuple[float, Array]:
+            margins[rows] = row_products(block, block_coefficients)
+            losses, residuals = _losses(margins[rows], self.labels[rows])
+            value = float(self.scales[rows] @ losses)
+            return value, block.T @ (self.scales[rows, np.newaxis] * residuals)
+
+        value, gradient = self.rows.sum_values_and_gradients(work, (self.rows.width, self._shape[0]))
+        return margins, value, gradient.T.ravel()
+
+    def line_derivatives(self, one: Point, other: Point, length: float) -> tuple[float, float]:
+        """Return both derivatives of the rows' part of the value along the line between two points, at ``length``."""
+        change = other.margins - one.margins
+        probabilities, _ = softmax(one.margins + length * change)
+        mean = np.einsum("ik,ik->i", probabilities, change)
+        square = np.einsum("ik,ik->i", probabilities, change**2)
+        own = change[np.arange(len(change)), self.labels]
+        return float(self.scales @ (mean - own)), float(self.scales @ (square - mean**2))
+
+    def second_derivatives(self, point: Point) -> Any:
+        """Return the probabilities (n, K): each row's Hessian in its margins is ``diag(p) - p p'``."""
+        return softmax(point.margins)[0]
+
+    def second_derivatives_between(self, one: Point, other: Point) -> Any:
+        """Return the probabilities at ``other``: this loss has no corners."""
+        return self.second_derivatives(other)
+
+    def product(self, second_derivatives: Any, vector: Array) -> Array:
+        block_vector = self.rows.block_coefficients(vector.reshape(self._shape).T)
+        product = np.zeros((self.rows.width, self._shape[0]))
+
+        def work(rows: slice, block: Any) -> Array:
+            changes = softmax_product(second_derivatives[rows], block @ block_vector)
+            part: Array = block.T @ (self.scales[rows, np.newaxis] * changes)
+            return part
+
+        for part in self.rows.map_blocks(work):
+            product += part
+        return self.rows.feature_sums(product).T.ravel()
+
+    def preconditioner(self, second_derivatives: Any) -> Callable[[Array], Array]:
+        """Return, for few columns, the inverse of ``mean of (diag(p) - p p') (x) mean of x x' + Lambda I``.
+
+        It would equal the Hessian's inverse if probabilities did not depend on the row.
+        """
+        if self._shape[1] > MAX_COLUMNS:
+            diagonal = self.diagonal(second_derivatives) + self.regularization
+            return lambda vector: vector / diagonal
+        sizes, classes = np.linalg.eigh(self.class_moments(second_derivatives))
+        lengths, columns = self._spectrum
+        strengths = np.maximum(np.outer(sizes, lengths), 0.0) + self.regularization
+
+        def apply(vector: Array) -> Array:
+            rotated = classes.T @ vector.reshape(self._shape) @ columns / strengths
+            return np.ravel(classes @ rotated @ columns.T)
+
+        return apply
+
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of the rows' mean second moments."""
+        gram = self.second_moments() / max(self._rounding.mass, UNDERFLOW)
+        lengths, columns = np.linalg.eigh(gram)
+        return np.maximum(lengths, 0.0), columns
+
+    def class_moments(self, second_derivatives: Any) -> Array:
+        """Return the weighted sum of ``diag(p) - p p'`` over the rows."""
+        weighted = self.scales[:, np.newaxis] * second_derivatives
+        moments: Array = np.diag(weighted.sum(axis=0)) - weighted.T @ second_derivatives
+        return moments
+
+    def second_moments(self) -> Array:
+        """Return the weighted sum of ``x x'`` over the rows."""
+        return self.rows.gram(self.scales, np.float32)
+
+    def diagonal(self, second_derivatives: Any) -> Array:
+        """Return the rows' part of the Hessian's diagonal."""
+        diagonal = np.zeros((self.rows.width, self._shape[0]))
+
+        def work(rows: slice, block: Any) -> Array:
+            weights = (
+                self.scales[rows, np.newaxis] * second_derivatives[rows] * (1.0 - second_derivatives[rows])
+            )
+            return column_squares(block, weights)
+
+        for part in self.rows.map_blocks(work):
+            diagonal += part
+        return self.rows.feature_square_sums(diagonal).T.ravel()
+
+
+def _losses(margins: Array, labels: NDArray[np.integer[Any]]) -> tuple[Array, Array]:
+    """Return each row's loss and its gradient in the margins."""
+    probabilities, logarithms = softmax(margins)
+    own = (np.arange(len(margins)), labels)
+    losses = logarithms - margins[own]
+    probabilities[own] -= 1.0
+    return losses, probabilities
+
+
+def softmax(margins: Array) -> tuple[Array, Array]:
+    """Return the probabilities (n, K) and the logarithm of each row's sum of exponentials."""
+    peak = np.max(margins, axis=1, keepdims=True)
+    powers = np.exp(margins - peak)
+    sums = row_products(powers, np.ones((powers.shape[1], 1)))
+    return powers / sums, np.log(sums[:, 0]) + peak[:, 0]
+
+
+def softmax_product(probabilities: Array, margins: Array) -> Array:
+    """Return each row's ``(diag(p) - p p') z`` for its probabilities p and margins z, both of shape (n, K)."""
+    weighted = probabilities * margins
+    weighted -= probabilities * np.sum(weighted, axis=1, keepdims=True)
+    return weighted
+
+
+def _check_labels(labels: NDArray[np.integer[Any]], n_classes: int, rows: int) -> None:
+    if n_classes < 2:
+        raise InvalidParameter(f"n_classes must be at least 2, not {n_classes}")
+    if labels.shape != (rows,) or not np.issubdtype(labels.dtype, np.integer):
+        raise InvalidParameter(f"labels must be integers of shape ({rows},)")
+    if np.any((labels < 0) | (labels >= n_classes)):
+        raise InvalidParameter("labels must lie between 0 and n_classes - 1")

@@ -1,0 +1,210 @@
+"""Newton directions for smooth losses: from a factorised Hessian or from its products, without unused columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.imports import linalg, sparse
+from privlearn.solvers.certifiable import SAFETY, UNIT_ROUNDOFF
+from privlearn.solvers.objective import Objective, Point, cholesky
+from privlearn.solvers.problem import Problem, Solution
+
+MAX_PRODUCTS = 2000  # Hessian products for one direction
+TIGHTEST = 1e-2  # relative residual of directions while the steps are good
+POOR_STEP_RATIO = 0.5  # a step that leaves more than this part of the gradient is poor
+MIN_RESIDUAL = 1e-8  # relative residual that conjugate gradients can still reach
+
+
+class HessianProducts(Protocol):
+    """An objective whose Hessian is available through products."""
+
+    def second_derivatives(self, point: Point) -> Any:
+        """Return the rows' weights in the Hessian, or the points that determine them where rows are remote."""
+        ...
+
+    def second_derivatives_between(self, one: Point, other: Point) -> Any: ...
+
+    def hessian_product(self, second_derivatives: Any, vector: Array) -> Array: ...
+
+    def preconditioner(self, second_derivatives: Any) -> Callable[[Array], Array]:
+        """Return multiplication by a positive definite approximation of the Hessian's inverse."""
+        ...
+
+
+class ConjugateGradients:
+    """Truncated Newton directions (see `descent.Directions`), with the objective's preconditioner."""
+
+    def __init__(self, objective: HessianProducts) -> None:
+        self._objective = objective
+        self._precondition: Callable[[Array], Array] | None = None
+        self._loosest = self._precision = 0.25
+        self._jumped_from: Point | None = None
+
+    def propose(self, point: Point) -> Array:
+        if self._jumped_from is None:
+            second_derivatives = self._objective.second_derivatives(point)
+        else:
+            second_derivatives = self._objective.second_derivatives_between(self._jumped_from, point)
+        if self._precondition is None:
+            self._precondition = self._objective.preconditioner(second_derivatives)
+        direction: Array
+        direction, _ = conjugate_gradients(
+            lambda search: self._objective.hessian_product(second_derivatives, search),
+            self._precondition,
+            -point.gradient,
+            self._precision * point.gradient_norm,
+        )
+        return direction
+
+    def update(self, before: Point, after: Point) -> None:
+        """Request more precise directions as the steps become good, and permanently after a poor one.
+
+        An imprecise direction misses the flattest directions; if precision were reduced again after each good step,
+        the descent might zigzag forever.
+        """
+        left = after.gradient_norm / before.gradient_norm
+        self._jumped_from = before if left > POOR_STEP_RATIO else None
+        if left > POOR_STEP_RATIO:
+            self._precondition = None  # the Hessian has changed
+            self._loosest = max(0.5 * self._loosest, MIN_RESIDUAL)
+        self._precision = min(self._loosest, max(TIGHTEST, left))
+
+
+def conjugate_gradients(
+    product_with: Callable[[Any], Any],
+    precondition: Callable[[Any], Any],
+    right: Any,
+    residual_norm: float,
+    max_products: int = MAX_PRODUCTS,
+) -> tuple[Any, bool]:
+    """Solve ``product_with(x) = right``; return x and whether the residual's norm is at most ``residual_norm``."""
+    solution = np.zeros_like(right)
+    residual = right.copy()
+    scaled = precondition(residual)
+    search, energy = scaled.copy(), float(residual @ scaled)
+    for _ in range(max_products):
+        if float(np.linalg.norm(residual)) <= residual_norm:
+            return solution, True
+        product = product_with(search)
+        length = energy / float(search @ product)
+        solution += length * search
+        residual -= length * product
+        scaled = precondition(residual)
+        energy, previous = float(residual @ scaled), energy
+        search = scaled + (energy / previous) * search
+    return solution, False
+
+
+def lbfgs_two_loop(
+    pairs: Sequence[tuple[Array, Array]], inverse: Callable[[Array], Array], gradient: Array
+) -> Array:
+    """Return L-BFGS's product: ``pairs`` of steps and gradient changes correct an approximate inverse Hessian."""
+    vector, shares = gradient.copy(), []
+    for step, change in reversed(pairs):
+        shares.append(float(step @ vector) / float(step @ change))
+        vector -= shares[-1] * change
+    vector = inverse(vector)
+    for (step, change), share in zip(pairs, reversed(shares), strict=True):
+        vector += (share - float(change @ vector) / float(step @ change)) * step
+    return vector
+
+
+SINGLE_PRECISION_LIMIT = 1e-6  # relative size of Lambda below which single precision would lose it
+SLOW = 0.1  # after a step that leaves more than this part of the gradient the Hessian is recomputed
+
+
+class FactorisedHessian:
+    """Newton and quasi-Newton directions (see `descent.Directions`)."""
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        strongest = objective.loss.smoothness * objective.norm_bound**2
+        self._single = objective.regularization > SINGLE_PRECISION_LIMIT * strongest
+        self._factor: Any = None
+        self._jumped_from: Point | None = None
+        self._pairs: list[tuple[Array, Array]] = []
+
+    def propose(self, point: Point) -> Array:
+        if self._factor is None:
+            self._factorise(point)
+        direction = -self._apply_inverse(point.gradient)
+        if not float(direction @ point.gradient) < 0:  # single precision was not enough
+            self._single = False
+            self._factorise(point)
+            direction = -self._apply_inverse(point.gradient)
+        return direction
+
+    def update(self, before: Point, after: Point) -> None:
+        step, change = after.coefficients - before.coefficients, after.gradient - before.gradient
+        self._jumped_from = before if after.gradient_norm > POOR_STEP_RATIO * before.gradient_norm else None
+        if after.gradient_norm > SLOW * before.gradient_norm:
+            self._factor = None
+        elif float(step @ change) > 0:
+            self._pairs.append((step, change))
+
+    def _factorise(self, point: Point) -> None:
+        self._pairs = []
+        gram = self._gram(point)
+        self._factor, ridge = cholesky(gram, self._objective.regularization)
+        if self._single and ridge > self._objective.regularization:
+            self._single = False
+            self._factorise(point)
+
+    def _gram(self, point: Point) -> Array:
+        kind = np.float32 if self._single else np.float64
+        if self._jumped_from is None:
+            second_derivatives = self._objective.second_derivatives(point)
+        else:
+            second_derivatives = self._objective.second_derivatives_between(self._jumped_from, point)
+        return self._objective.gram(second_derivatives, kind)
+
+    def _apply_inverse(self, gradient: Array) -> Array:
+        return lbfgs_two_loop(
+            self._pairs, lambda vector: linalg.cho_solve(self._factor, vector, check_finite=False), gradient
+        )
+
+
+WORTHWHILE = 0.5  # renumbering copies the column indices: only if this share of the columns or less is in use
+
+
+def columns_in_use(problem: Problem) -> NDArray[np.intp] | None:
+    """Return the columns in use, in order, or None if leaving out the others would gain little."""
+    if not sparse.issparse(problem.features):
+        return None
+    features: Any = problem.features
+    present = np.zeros(features.shape[1], dtype=bool)
+    present[features.indices] = True
+    present[0] = True  # a problem has at least one column
+    used = np.flatnonzero(present)
+    return used if len(used) <= WORTHWHILE * len(present) else None
+
+
+def restrict(problem: Problem, used: NDArray[np.intp]) -> Problem:
+    """Return the problem in the used columns alone; the values are shared, the indices renumbered."""
+    features = problem.features
+    number = np.zeros(features.shape[1], dtype=features.indices.dtype)
+    number[used] = np.arange(len(used))
+    parts = (features.data, number[features.indices], features.indptr)
+    restricted = sparse.csr_array(parts, shape=(features.shape[0], len(used)))
+    return replace(
+        problem, features=restricted, linear=None if problem.linear is None else problem.linear[used]
+    )
+
+
+def extend(problem: Problem, used: NDArray[np.intp], solution: Solution) -> Solution:
+    """Return the solution in all columns, with the certificate of both parts."""
+    if problem.linear is None:
+        coefficients, rest = np.zeros(problem.features.shape[1]), 0.0
+    else:
+        coefficients = -problem.linear / problem.regularization
+        rest = SAFETY * UNIT_ROUNDOFF * float(np.linalg.norm(problem.linear))
+    coefficients[used] = solution.coefficients
+    norm = math.hypot(solution.gradient_norm, rest)
+    return Solution(coefficients, norm, norm / problem.regularization, solution.iterations)

@@ -1,0 +1,139 @@
+"""Public: the tables that a description counts, and their bins. No row is read here.
+
+Each column has one table: a cell per listed value or bin, then one for values that are not listed, then one for
+missing cells. A column with values ("a", "b") therefore has 4 cells. Each pair of ordered columns has a table of two
+cells, for the positive and the negative products of their values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.data.schema.columns import (
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    OrdinalColumn,
+    TextColumn,
+)
+from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.target import Target
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.statistics.layout import CountsLayout
+
+DescribedColumn = NumberColumn | DateColumn | OrdinalColumn | CategoryColumn
+
+MAX_PAIRS = 2_000
+"""Enough for 63 columns. Each pair is one more table, in the layout and in the certificate."""
+
+_MIN_BINS, _MAX_BINS = 5, 40
+_MIN_SIGNAL = 8.0
+"""Number of bins: the mean count of a bin is about this many times its noise, if there are enough records."""
+
+
+def description_layout(
+    schema: Schema, guarantee: Guarantee, records: int, *, correlations: bool
+) -> CountsLayout:
+    """Return the layout of a description: half of the budget is for the columns, half for all pairs."""
+    columns = described_columns(schema)
+    pairs = _pairs(columns) if correlations else []
+    pair_weights = [len(columns) / len(pairs)] * len(pairs) if pairs else []
+    weights = [1.0] * len(columns) + pair_weights
+    public: dict[str, Any] = {
+        "records": records,
+        "rows_per_person": schema.rows_per_person,
+        "weights": weights,
+    }
+    # The noise hardly depends on the number of cells, so one cell per table is enough to choose the bins.
+    rough = NoisyCounts.calibrate(guarantee, cells=[1] * len(weights), **public)
+    bins = _number_of_bins(records, rough.deviations[0])
+    described = {name: _describe_cells(column, bins) for name, column in columns.items()}
+    shapes = [[len(middles_of(column)) + 2] for column in described.values()] + [[2]] * len(pairs)
+    about = {
+        "kind": "description",
+        "dataset": schema.name,
+        "schema_sha256": schema.digest,
+        "columns": described,
+        "pairs": [list(pair) for pair in pairs],
+        "shapes": shapes,
+    }
+    cells = [shape[0] for shape in shapes]
+    return CountsLayout(about, NoisyCounts.calibrate(guarantee, cells=cells, **public))
+
+
+def described_columns(schema: Schema) -> dict[str, DescribedColumn]:
+    """Return the schema's columns and its target, without columns of free text, which have no public cells."""
+    target = {} if schema.target is None else {schema.target.name: _as_column(schema.target)}
+    columns = {**schema.columns, **target}
+    described = {name: column for name, column in columns.items() if not isinstance(column, TextColumn)}
+    if not described:
+        raise InvalidParameter(
+            "the schema has only columns of free text, which cannot be counted. Add a column of another type"
+        )
+    return described
+
+
+def _as_column(target: Target) -> NumberColumn | CategoryColumn:
+    if target.bounds is None:
+        return CategoryColumn(values=target.labels or ())
+    lower, upper = target.bounds
+    return NumberColumn(lower=lower, upper=upper)
+
+
+def _pairs(columns: dict[str, DescribedColumn]) -> list[tuple[str, str]]:
+    ordered = [name for name, column in columns.items() if _has_order(column)]
+    count = math.comb(len(ordered), 2)
+    if count > MAX_PAIRS:
+        raise InvalidParameter(
+            f"{len(ordered)} columns have {count:,} correlations, and at most {MAX_PAIRS:,} are allowed. "
+            "Set correlations=False (in the shell: --no-correlations), or describe fewer columns"
+        )
+    return list(itertools.combinations(ordered, 2))
+
+
+def _has_order(column: DescribedColumn) -> bool:
+    return not isinstance(column, CategoryColumn) or len(column.values) == 2
+
+
+def _number_of_bins(records: int, deviation: float) -> int:
+    return int(np.clip(records / (_MIN_SIGNAL * max(deviation, 1.0)), _MIN_BINS, _MAX_BINS))
+
+
+def _describe_cells(column: DescribedColumn, bins: int) -> dict[str, Any]:
+    """Return a column's values or the edges of its bins, as plain JSON values."""
+    if isinstance(column, CategoryColumn | OrdinalColumn):
+        return {"type": column.type, "values": list(column.values)}
+    if isinstance(column, DateColumn):
+        days = (column.upper - column.lower).days
+        offsets = sorted({round(days * index / bins) for index in range(bins + 1)})
+        return {"type": "date", "edges": [(column.lower + timedelta(day)).isoformat() for day in offsets]}
+    assert isinstance(column, NumberColumn)
+    shares: Array = np.arange(bins + 1.0) / bins
+    width = column.upper - column.lower
+    above = np.expm1(shares * np.log1p(width)) if column.scale == "log" else shares * width
+    edges = [*(column.lower + above[:-1]).tolist(), column.upper]
+    return {"type": "number", "scale": column.scale, "edges": edges}
+
+
+def edges_of(cells: dict[str, Any]) -> Array:
+    """Return the edges of a histogram, of shape (bins + 1,); those of dates in days since the first edge."""
+    if cells["type"] != "date":
+        return np.array(cells["edges"], dtype=float)
+    days = [date.fromisoformat(day) for day in cells["edges"]]
+    return np.array([float((day - days[0]).days) for day in days])
+
+
+def middles_of(cells: dict[str, Any]) -> Array:
+    """Return the position of each value or bin on a scale from -1 to 1; correlations are computed with these."""
+    if "values" in cells:
+        return np.linspace(-1.0, 1.0, len(cells["values"]))
+    bins = len(cells["edges"]) - 1
+    return np.asarray((2.0 * np.arange(bins) + 1.0) / bins - 1.0)

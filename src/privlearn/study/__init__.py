@@ -1,1 +1,0 @@
-"""Studies that one looks at: methods compared, bounds tabulated, plans drawn."""
