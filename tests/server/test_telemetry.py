@@ -20,14 +20,17 @@ from privlearn.errors import SchemaError
 from privlearn.server import telemetry
 from privlearn.server.holder.settings import Owner
 from privlearn.server.telemetry import ATTRIBUTES, SPANS, AllowlistExporter
-from tests.support.otlp_receiver import receiving
-from tests.support.served import serving
+from tests.support.otlp_receiver import Received, receiving
+from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, write_clinic
-from tests.support.waiting import until
 
 WORD, NUMBER = "Xylophon-Quirk", 73645.18209
 SHOWN = (WORD, "Xylophon", "73645.18", "7.364518", "alice", "clinic", "pl_")
 SLOT = 1.5
+EXPECTED_SPANS = SPANS - {
+    "ledger.write"
+}  # a job writes to the ledger in its own process, which is not traced
+EXPECTED_ANSWERS = {("/v1/jobs/{id}", "422"), ("none", "404"), ("/v1/jobs", "202")}
 
 
 def _owner(folder: Path, endpoint: str) -> Owner:
@@ -52,39 +55,59 @@ def _seconds(span: dict[str, Any]) -> float:
     return (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) / 1e9
 
 
+def _request_everything(served: Served) -> None:
+    served.train("release")
+    ask = served.alice.get
+    ask(f"/v1/jobs/{WORD}", headers={"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"})
+    ask(f"/{WORD}?{WORD}={NUMBER}", headers={"User-Agent": WORD, "baggage": f"a={WORD}"})
+    served.alice.post("/v1/jobs", json={"kind": "release", "dataset": WORD, "epsilon": 1.0, WORD: NUMBER})
+
+
+def _answers(spans: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    requests = [_said(span) for span in spans if span["name"] == "request"]
+    return {(said["http.route"], said["http.response.status_code"]) for said in requests}
+
+
+def _is_complete(spans: list[dict[str, Any]]) -> bool:
+    return {span["name"] for span in spans} >= EXPECTED_SPANS and _answers(spans) >= EXPECTED_ANSWERS
+
+
+def _trace(served: Served, collector: Received) -> None:
+    """Request everything again until all spans have arrived: a server drops spans that it cannot send in time."""
+    for _ in range(5):
+        _request_everything(served)
+        end = time.monotonic() + 20.0
+        while time.monotonic() < end:
+            if _is_complete(collector.spans()):
+                return
+            time.sleep(0.1)
+    raise AssertionError("some spans did not arrive in five attempts")
+
+
 def test_a_collector_gets_times_and_no_value(tmp_path: Path) -> None:
     with receiving(tmp_path) as collector:
         with serving(_owner(tmp_path, collector.url)) as served:
-            served.train("release")
-            ask = served.alice.get
-            ask(f"/v1/jobs/{WORD}", headers={"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"})
-            ask(f"/{WORD}?{WORD}={NUMBER}", headers={"User-Agent": WORD, "baggage": f"a={WORD}"})
-            served.alice.post(
-                "/v1/jobs", json={"kind": "release", "dataset": WORD, "epsilon": 1.0, WORD: NUMBER}
-            )
-            until(
-                lambda: '"job"' in collector.text()
-            )  # a server that stops on a busy machine may not send it
+            _trace(served, collector)
         spans, text = collector.spans(), collector.text()
     assert [word for word in SHOWN if word in text] == []
     assert "abababab" not in text
-    assert {span["name"] for span in spans} == SPANS - {"ledger.write"}  # which a job does in its own process
+    assert {span["name"] for span in spans} == EXPECTED_SPANS
     assert all(set(_said(span)) <= set(ATTRIBUTES) for span in spans)
     assert all(not {"events", "links", "traceState"} & set(span) for span in spans)
-    requests = [span for span in spans if span["name"] == "request"]
-    answered = {(_said(span)["http.route"], _said(span)["http.response.status_code"]) for span in requests}
-    assert {("/v1/jobs/{id}", "422"), ("none", "404"), ("/v1/jobs", "202")} <= answered
     assert {span["name"] for span in spans if "parentSpanId" not in span} == {"request", "job"}
-    _check_job({span["name"]: span for span in spans})
+    _check_jobs(spans)
 
 
-def _check_job(spans: dict[str, dict[str, Any]]) -> None:
-    """It is seen to end with its slot, whenever it did."""
+def _check_jobs(spans: list[dict[str, Any]]) -> None:
+    """A job is seen to end with its slot, whenever it did."""
     said = {"kind": "release", "trial": False, "outcome": "done"}
-    assert _said(spans["job"]) == {f"privlearn.job.{name}": value for name, value in said.items()}
-    assert _seconds(spans["job.running"]) >= SLOT
+    jobs = [span for span in spans if span["name"] == "job"]
+    for job in jobs:
+        assert _said(job) == {f"privlearn.job.{name}": value for name, value in said.items()}
     for part in ("job.waiting", "job.running"):
-        assert spans[part]["parentSpanId"] == spans["job"]["spanId"]
+        parents = {span["parentSpanId"] for span in spans if span["name"] == part}
+        assert parents & {job["spanId"] for job in jobs}
+    assert all(_seconds(span) >= SLOT for span in spans if span["name"] == "job.running")
 
 
 class _Kept(SpanExporter):

@@ -25,7 +25,8 @@ class Received:
         return self._file.read_text(encoding="utf-8")
 
     def spans(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.text().splitlines()]
+        complete_lines = self.text().rpartition("\n")[0]
+        return [json.loads(line) for line in complete_lines.splitlines()]
 
 
 @contextmanager
