@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
-from privlearn.accounting.conversions import gaussian_epsilon
+from privlearn.accounting.compose import gaussian_epsilon
 from privlearn.accounting.curves import FreeGaussianCurve
 
 CURVES = [

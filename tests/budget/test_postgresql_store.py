@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from privlearn.budget import store as stores
+from privlearn.budget import tables as stores
 from privlearn.budget.charge import Reservation, append
 from privlearn.budget.composition import Cost
 from privlearn.budget.ledger import Ledger

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.budget import store as stores
+from privlearn.budget import tables as stores
 from privlearn.budget.composition import Cost
 from privlearn.budget.ledger import Ledger
 from privlearn.errors import LedgerError

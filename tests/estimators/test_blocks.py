@@ -13,7 +13,8 @@ import privlearn.estimators.reading as inputs
 from privlearn import PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Schema
 from privlearn.data import write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encoding import packed_cells, spill
+from privlearn.data.encoding import packed_cells
+from privlearn.data.sources import passes
 from privlearn.data.sources.files import open_records
 from privlearn.data.sources.row_source import EncodedRows, RowSource
 from privlearn.errors import DataError
@@ -43,7 +44,7 @@ def in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RowSource[Any]
     """Everything small: blocks of a file, cells and margins in files of their own, vectors never all at once."""
     monkeypatch.setattr("privlearn.data.sources.files.BLOCK", 700)
     monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 1000)
-    monkeypatch.setattr(spill, "MEMORY_LIMIT", 1000)
+    monkeypatch.setattr(passes, "MEMORY_LIMIT", 1000)
     monkeypatch.setattr(inputs, "IN_MEMORY", 0)
     write_table(TABLE, tmp_path / "rows.parquet")
     return open_records(tmp_path / "rows.parquet", census_schema())

@@ -120,7 +120,7 @@ class Untagged:
 
 
 def test_a_step_that_says_nothing_is_taken_for_fitted() -> None:
-    from privlearn.estimators.callers import _reads_rows
+    from privlearn.estimators.scikit_learn import _reads_rows
 
     assert _reads_rows(Untagged())
     assert not any(map(_reads_rows, (None, "passthrough", Normalizer(), FrozenEstimator(StandardScaler()))))

@@ -12,7 +12,7 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.estimators import kernel_learner
 from privlearn.estimators.kernel_learner import KernelLearner
-from privlearn.estimators.session_points import GRID_BITS, SessionLandmarks
+from privlearn.estimators.kernel_machine import GRID_BITS, SessionLandmarks
 from privlearn.features import kernel_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.sessions import InteractivePredictor

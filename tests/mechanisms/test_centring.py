@@ -17,8 +17,7 @@ from scipy.special import expit
 
 from privlearn import Guarantee, PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
 from privlearn.arrays import Array, square_sums
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.calibration import Centrable, calibrate_mechanism
 from privlearn.estimators.memory_oracle import MemoryOracle

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privlearn.accounting.conversions import pure_composition_delta, pure_composition_epsilon
+from privlearn.accounting.compose import pure_composition_delta, pure_composition_epsilon
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import PrivateSGD
 from privlearn.mechanisms.summed.summed import NoisySum, Question

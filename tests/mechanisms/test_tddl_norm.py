@@ -14,7 +14,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import NormBoundedLearner, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
 from privlearn.mechanisms.oracle import PrecomputedMinimisers
-from privlearn.mechanisms.release.tddl_norm import FAILURE
+from privlearn.mechanisms.release.tddl import FAILURE
 from privlearn.randomness import SeededRandomness
 from privlearn.solvers import Logistic
 

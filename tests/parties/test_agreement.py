@@ -14,7 +14,7 @@ from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD
 from privlearn.parties.run.joint_training import JointTraining
-from privlearn.release.fingerprint import in_words
+from privlearn.release.signatures import in_words
 
 SETTINGS: dict[str, Any] = {
     "parties": {"north": 50, "south": 250, "west": 700},

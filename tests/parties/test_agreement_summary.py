@@ -10,7 +10,7 @@ import pytest
 from privlearn.data.datasets import census_schema
 from privlearn.parties import JointTraining
 from privlearn.parties.run.identity import Identity
-from privlearn.release.fingerprint import in_words
+from privlearn.release.signatures import in_words
 
 AGREEMENT: dict[str, Any] = {
     "schema": census_schema(),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.accounting.conversions import gaussian_epsilon
+from privlearn.accounting.compose import gaussian_epsilon
 from privlearn.budget.ledger import Ledger
 from privlearn.data.datasets import census_schema
 from privlearn.errors import InvalidParameter, ProtocolError, SchemaError

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from privlearn.data.datasets import census_schema
 from privlearn.parties import JointTraining
-from privlearn.release.fingerprint import WORDS
+from privlearn.release.signatures import WORDS
 from tests.support.party_cases import hockey_stick, max_ratio
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,7 +12,7 @@ import pytest
 
 from privlearn import PrivateLogisticRegression, Release, Schema, verify
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.errors import ReleaseError, VerificationError
 from privlearn.mechanisms.mechanism import MECHANISMS

@@ -21,8 +21,7 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.errors import ReleaseError
-from privlearn.release.grid import on_grid
-from privlearn.release.mechanism_output import MechanismOutput
+from privlearn.release.mechanism_output import MechanismOutput, on_grid
 from privlearn.release.verification import verify_bytes
 from tests.release.test_contradictions import NUMBER, PROMISE, X, forged, of_three, svc, two
 

@@ -24,7 +24,7 @@ from privlearn import (
     verify,
 )
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encoding.centred import CentredEncoder, distances
+from privlearn.data.encoding.arrays import CentredEncoder, distances
 from privlearn.release.encoders import feature_columns
 from privlearn.release.refinement import Flatten, Monotone, Refinement, Round, Smooth, curves, isotonic
 

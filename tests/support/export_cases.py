@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Release, Schema
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.release.decision import Decision
 from privlearn.release.model import LinearModel, Model, RegressionModel

@@ -41,7 +41,7 @@ MUTANTS = [
     Mutant("several parties: forgotten in the moments", "privlearn.mechanisms.summed.noisy_descent:_moment_sensitivity", "task.records_of_a_person", "task.rows_per_person", SEVERAL),
     Mutant("several parties: one rounded vector", "privlearn.parties.secure_sum.noise_share:NoiseShare.step", "self.share_scale / self.parties_per_person", "self.share_scale", SEVERAL),
     Mutant("several parties: forgotten in a run", "privlearn.parties.run.agreement:Agreement.party_noise", "self.parties_per_person", "1", SEVERAL),
-    Mutant("a fingerprint of 64 bits", "privlearn.release.fingerprint:", "WORDS = 12", "WORDS = 4", CHECKED),
+    Mutant("a fingerprint of 64 bits", "privlearn.release.signatures:", "WORDS = 12", "WORDS = 4", CHECKED),
     Mutant("other constants signed", "privlearn.parties.run.witness:Witness._check", "release.certificate.mechanism != self._agreement.mechanism", "False", REGRESSED),
     Mutant("other public facts signed", "privlearn.parties.run.witness:_same_files", "left[name] == right[name]", "True", REGRESSED),
     Mutant("moments of another schema than the plan's", "privlearn.release.moments_file:Moments.__post_init__", "(planned, agreed['targets']) != (self.about['schema'], self.about['targets'])", "False", REGRESSED),

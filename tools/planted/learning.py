@@ -58,7 +58,7 @@ MUTANTS = [
     Mutant("tables: more roundings than are certified", "privlearn.solvers.problem:_tables_of", "tables.product_depth > product_chain(features.shape[1])", "False", TABLES),
     Mutant("tables: longer sums than are certified", "privlearn.solvers.problem:_tables_of", "tables if tables.sum_depth <= SPARSE_BLOCK else None", "tables", TABLES),
     Mutant("tables: blocks of any length", "privlearn.data.sources.row_source:EncodedRows.map_blocks", "tables.max_rows", "BLOCK", TABLES),
-    Mutant("blocks: margins in the file are another row's", "privlearn.data.encoding.spill:NumbersInFile.__getitem__", "range(start, stop, stride)", "range(start, stop, stride - 1)", ("data/test_spill.py",)),
+    Mutant("blocks: margins in the file are another row's", "privlearn.data.sources.passes:NumbersInFile.__getitem__", "range(start, stop, stride)", "range(start, stop, stride - 1)", ("data/test_spill.py",)),
     Mutant("fine rows: a missing cell fills a bin", "privlearn.data.encoding.expansion:RowExpander._fill", "values[rows, entry] = 0.0", "pass", RESOLUTION),
     Mutant("fine rows: an empty bin takes its share of the norm", "privlearn.data.encoding.expansion:RowExpander._fine_squares", "count - sum(lost)", "count", RESOLUTION),
     Mutant("fine rows: noise that grows with the features is not reckoned with", "privlearn.estimators.estimator:PrivateEstimator._noise", "not self._is_gaussian(guarantee)", "False", RESOLUTION),
@@ -95,7 +95,7 @@ MUTANTS = [
     Mutant("cell by cell: unreadable cells count as missing", "privlearn.data.sources.read_columns:_parts", "[(None, column)] if UNREADABLE in present else []", "[]", ROWS),
     Mutant("cell by cell: text among numbers counts as missing", "privlearn.data.sources.read_columns:_numbers_from_text", "raise _unreadable(rules, label)", "return pa.nulls(len(text), pa.float64())", ("data/test_cells.py",)),
     Mutant("cell by cell: line breaks read by where a block ends", "privlearn.data.sources.csv_lines:_split", """form.line_breaks and b'"' in text""", "False", ("data/test_read_right_or_refused.py",)),
-    Mutant("files: a code for a gap is a cell", "privlearn.data.schema.cell_grammar:CellRules.__init__", "*(codes_without_blanks if self.strips else codes)", "", ("data/test_file_formats.py",)),
+    Mutant("files: a code for a gap is a cell", "privlearn.data.schema.file_format:CellRules.__init__", "*(codes_without_blanks if self.strips else codes)", "", ("data/test_file_formats.py",)),
     Mutant("files: how a table is written changes its digest", "privlearn.data.schema.schema:Schema.properties", "content.pop('file', None)", "", ("data/test_file_formats.py",)),
     Mutant("labels: merged ones are not one class", "privlearn.data.encoding.encoder:SchemaEncoder.encode_labels", "np.array(target.class_indices)[indices]", "np.minimum(indices, 1)", ("data/test_merged_classes.py",)),
     Mutant("weights: a schema's do not count", "privlearn.estimators.reading:class_weights_of", "None if target.class_weights is None else np.array(target.class_weights)", "None", ("estimators/test_schema_forms.py",)),
@@ -118,7 +118,7 @@ MUTANTS = [
             ...
     """, PERSONS),
     Mutant("gaps: codes of a table in memory are cells", "privlearn.data.encoding.encoder:SchemaEncoder.cells", "read_block(block, list(self.schema.columns), self.schema)", "as_table(block, list(self.schema.columns))", ("data/test_gaps.py",)),
-    Mutant("persons: a feature is never an identifier", "privlearn.data.sources.identifiers:possible_person_columns", "not isinstance(kind, NumberColumn | TextColumn)", "", PERSONS),
+    Mutant("persons: a feature is never an identifier", "privlearn.data.sources.schema_columns:possible_person_columns", "not isinstance(kind, NumberColumn | TextColumn)", "", PERSONS),
     Mutant("persons: estimators do not ask what a person is", "privlearn.estimators.reading:read_columns", "open_table(X, schema, names)", "as_source(X, names)", PERSONS),
     Mutant("persons: files do not ask what a person is", "privlearn.data.sources.files:open_records", "refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])", "pass", PERSONS),
     Mutant("persons: silence about persons changes the digest", "privlearn.data.schema.schema:Schema", "('one_row_per_person', 'bought', 'pairs', 'file')", "('bought', 'pairs', 'file')", PERSONS),
@@ -200,8 +200,8 @@ MUTANTS = [
         if guarantee.is_private and randomness.secure:
             check_callers(charging=self.ledger is not None)
     """, "", CALLERS),
-    Mutant("callers: a fitted step", "privlearn.estimators.callers:_reads_rows", "bool(get_tags(step).requires_fit)", "False", CALLERS),
-    Mutant("callers: a search in other processes", "privlearn.estimators.callers:check_callers", "searching or not _is_harmless(module)", "not _is_harmless(module)", CALLERS),
+    Mutant("callers: a fitted step", "privlearn.estimators.scikit_learn:_reads_rows", "bool(get_tags(step).requires_fit)", "False", CALLERS),
+    Mutant("callers: a search in other processes", "privlearn.estimators.scikit_learn:check_callers", "searching or not _is_harmless(module)", "not _is_harmless(module)", CALLERS),
     Mutant("callers: a tool that seeds the noise", "privlearn.estimators.estimator:PrivateEstimator.set_params", "seeded and self.epsilon != math.inf", "False", CALLERS),
     Mutant("unlisted labels weigh something", "privlearn.estimators.training_rows:ClassTargets.weights", "(~self.ignored).astype(np.float64)", "np.ones(len(self.ignored))", BOUGHT),
     Mutant("regularizer: the public model's scores with the wrong sign", "privlearn.estimators.memory_oracle:MemoryOracle._offsets", "-scores if own is None else own - scores", "scores if own is None else own - scores", REGULARIZERS),

@@ -57,7 +57,7 @@ MUTANTS = [
     Mutant("counted scores are free", "privlearn.mechanisms.task:Task.other_ratio", "self.score_counts", "", SCORE_COUNTED),
     Mutant("two problems cost as one", "privlearn.mechanisms.release.objective:ObjectivePerturbation._delta_of_problems", "self.task.problems", "1", ("estimators/test_several_numbers.py",)),
     Mutant("silent records are counted", "privlearn.estimators.memory_oracle:MemoryOracle.score_counts", "targets.ignored is not None", "False", SCORE_COUNTED),
-    Mutant("centred rows are too long", "privlearn.data.encoding.centred:CentredEncoder.stretch", "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES),
+    Mutant("centred rows are too long", "privlearn.data.encoding.arrays:CentredEncoder.stretch", "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES),
     Mutant("sums that depend on their order", "privlearn.estimators.memory_oracle:MemoryOracle.sum_of_rows", "np.trunc(features * (UNIT * weights[:, np.newaxis])).astype(np.int64)", "features * (UNIT * weights[:, np.newaxis])", CENTRES),
     *scaled("drawn gaussian noise", "privlearn.mechanisms.noise:add_gaussian", "@scale / step"),
     *scaled("drawn laplace noise", "privlearn.mechanisms.noise:add_laplace", "@scale / step"),
@@ -170,7 +170,7 @@ MUTANTS = [
             ...
     """, FUNCTIONS),
     Mutant("an integral without the error of its corners", "privlearn.accounting.functions:integral", "precision * (value + np.sum(halves))", "1000000.0 * precision * (value + np.sum(halves))", FUNCTIONS),
-    Mutant("epsilon rounded downwards", "privlearn.accounting.conversions:gaussian_epsilon", "found + 4.0 * precision", "found - 4.0 * precision", ACCOUNTING),
+    Mutant("epsilon rounded downwards", "privlearn.accounting.compose:gaussian_epsilon", "found + 4.0 * precision", "found - 4.0 * precision", ACCOUNTING),
     Mutant("slack added, not subtracted", "privlearn.accounting.curves:GaussianObjectiveCurve.delta", "np.abs(at) - self.slack", "np.abs(at) + self.slack", ACCOUNTING),
     Mutant("chord dropped", "privlearn.accounting.curves:GaussianObjectiveCurve.delta", "np.abs(at) < self.slack", "np.abs(at) < 0.0", ACCOUNTING),
     Mutant("composition of one", "privlearn.accounting.compose:_convolve", "_power(spectrum, times)", "_power(spectrum, 1)", ACCOUNTING),
@@ -224,7 +224,7 @@ MUTANTS = [
     Mutant("session: independent noise", "privlearn.mechanisms.session.function_release:GaussianPaths._new_rows", "_to_grid(self._solve(cross.T).T)", "0.0 * _to_grid(self._solve(cross.T).T)", PATH_LAWS),
     *scaled("noise of function release", "privlearn.mechanisms.session.function_release:FunctionRelease.calibrate", "@_distance(kernel_task)", ("mechanisms/test_function_release.py",)),
     *scaled("noise of tddl", "privlearn.mechanisms.release.tddl:TestDataDependentLearner.run", "@self.noise_scale", QUESTIONS),
-    Mutant("the norm for nothing, tddl", "privlearn.mechanisms.release.tddl_norm:NormBoundedLearner.noisy_numbers", "self.probes_count + 1", "self.probes_count", NORM),
+    Mutant("the norm for nothing, tddl", "privlearn.mechanisms.release.tddl:NormBoundedLearner.noisy_numbers", "self.probes_count + 1", "self.probes_count", NORM),
     Mutant("the norm without noise, tddl", "privlearn.mechanisms.release.tddl:TestDataDependentLearner.run", "return self.fit_answers(points, add_laplace(exact, self.noise_scale, randomness))", """
         noisy = add_laplace(exact, self.noise_scale, randomness)
         noisy[:, self.probes_count:] = exact[:, self.probes_count:]

@@ -32,8 +32,8 @@ MUTANTS = [
     Mutant("add_remove: a sum beyond its bound stops a run", "privlearn.parties.run.answers:Party.answer", "np.clip(self._exact(question), -bound, bound)", "self._exact(question)", PARTIES),
     Mutant("add_remove: a server counts its records", "privlearn.server.holder.datasets:OfferedDataSet.records", "self.settings.guarantee.relation.total(count, self.settings.expected_records)", "count", REQUESTS),
     Mutant("add_remove: a session divides by n", "privlearn.estimators.kernel_learner:KernelLearner._read_machine", "relation.total(rows.total, self.expected_records)", "max(rows.total, 1)", SESSIONS_COUNT),
-    Mutant("add_remove: a session's solver for n records at most", "privlearn.estimators.session_task:landmark_task", "'replace_one' if task.relation.count_is_public else task.neighbours", "'replace_one'", SESSIONS_COUNT),
-    Mutant("add_remove: a session refuses an empty table", "privlearn.estimators.session_points:SessionLandmarks.of_records", "may_be_empty=True", "", SESSIONS_COUNT),
+    Mutant("add_remove: a session's solver for n records at most", "privlearn.estimators.kernel_fit:landmark_task", "'replace_one' if task.relation.count_is_public else task.neighbours", "'replace_one'", SESSIONS_COUNT),
+    Mutant("add_remove: a session refuses an empty table", "privlearn.estimators.kernel_machine:SessionLandmarks.of_records", "may_be_empty=True", "", SESSIONS_COUNT),
     Mutant("add_remove: a session for n on a learner for N0", "privlearn.estimators.kernel_machine:KernelMachine.kernel_task", "self._check_count_is_as_private(neighbours)", "", SESSIONS_COUNT),
     Mutant("add_remove: a session for the guarantee that the learner has now", "privlearn.estimators.kernel_learner:KernelLearner.freeze", "self._machine", "dataclasses.replace(self._machine, relation=self._relation)", FROZEN),
     Mutant("add_remove: an exact kernel machine", "privlearn.estimators.kernel_learner:KernelLearner._read_machine", """

@@ -16,12 +16,14 @@ from privlearn.accounting.calibrate import (
     stopping_renyi,
     zcdp_budget,
 )
-from privlearn.accounting.compose import composition_delta, pure_renyi, renyi_divergence
-from privlearn.accounting.conversions import (
+from privlearn.accounting.compose import (
+    composition_delta,
     gaussian_epsilon,
     pure_composition_delta,
     pure_composition_epsilon,
+    pure_renyi,
     renyi_delta,
+    renyi_divergence,
     zcdp_delta,
     zcdp_order,
 )

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from privlearn.accounting.compose import composition_delta
-from privlearn.accounting.conversions import zcdp_delta, zcdp_order
+from privlearn.accounting.compose import composition_delta, zcdp_delta, zcdp_order
 from privlearn.accounting.curves import Curve, GaussianCurve
 from privlearn.accounting.functions import norm_tail_point, root
 from privlearn.errors import InvalidParameter

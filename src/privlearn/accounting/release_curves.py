@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privlearn.accounting.compose import composition_delta
-from privlearn.accounting.conversions import pure_composition_delta, renyi_delta
+from privlearn.accounting.compose import composition_delta, pure_composition_delta, renyi_delta
 from privlearn.accounting.curves import Curve, GaussianCurve, PureCurve, log_or_minus_infinity
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from sqlalchemy import Connection, Row, insert, select
 
-from privlearn.budget import store as stores
+from privlearn.budget import tables as stores
 from privlearn.budget.composition import Amount, Cost
 from privlearn.budget.tables import State, answers, entries
 from privlearn.budget.totals import WHOLE, add_totals

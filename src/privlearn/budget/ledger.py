@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select
 
-from privlearn.budget import store as stores
+from privlearn.budget import tables as stores
 from privlearn.budget.admission import check_budget, is_repeated_request, record_split
 from privlearn.budget.charge import Reservation, append
 from privlearn.budget.composition import (

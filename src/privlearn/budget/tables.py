@@ -1,15 +1,21 @@
-"""Tables of a ledger. Rows are only ever added; everything else is derived by reading.
+"""Tables of a ledger, and transactions that check its format.
 
-They hold names, numbers and times, and nothing of the private rows.
+Rows are only ever added; everything else is derived by reading. They hold names, numbers and times, and nothing of the
+private rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import sqlalchemy as sa
+from sqlalchemy import Connection, inspect
 
+from privlearn.budget import storage
 from privlearn.budget.storage import LEDGER, protect
+from privlearn.budget.storage.shared import span
 
 State = Literal["reserved", "committed", "cancelled"]
 
@@ -126,8 +132,34 @@ _SAME_ROW = {
 }
 
 
-def create_all(connection: sa.Connection) -> None:
+def create_all(connection: Connection) -> None:
     """Create the tables, and have the database itself refuse to change or remove a row."""
     _metadata.create_all(connection)
     protect(connection, _SAME_ROW)
     LEDGER.record(connection, LEDGER.newest)
+
+
+@contextmanager
+def reading(store: str) -> Iterator[Connection]:
+    """Open a transaction that sees one state of the ledger."""
+    with span("ledger.read"), storage.reading(store) as connection:
+        LEDGER.check(connection, store)
+        yield connection
+
+
+@contextmanager
+def writing(store: str, dataset: str) -> Iterator[Connection]:
+    """Open a transaction that excludes every other writer of the data set, and is durable once the block is left."""
+    with span("ledger.write"), storage.excluding(store, f"data set {dataset}") as connection:
+        LEDGER.check(connection, store)
+        yield connection
+
+
+@contextmanager
+def creating(store: str) -> Iterator[Connection]:
+    """Open a transaction that gives a data set its budget, one at a time; create the tables if there are none."""
+    with storage.creating(store) as connection:
+        if not inspect(connection).has_table(formats.name):
+            create_all(connection)
+        LEDGER.check(connection, store)
+        yield connection

@@ -80,7 +80,7 @@ def show_effects(
 def write_page(release: Release, curvature_file: Path | None, kind: Any, level: float, out: Path) -> None:
     """Write the effects as a page."""
     from privlearn.explain.column_effects import effects
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     page = effects(release, _load_curvature(curvature_file), level=level, kind=kind).to_html()
     write_atomically(out, page.encode())

@@ -39,8 +39,8 @@ def export(
       privlearn export income.privlearn --to html-calculator --out income.html
     """
     from privlearn.export import TARGETS, export_release
+    from privlearn.release.archive import write_atomically
     from privlearn.release.artifact import Release
-    from privlearn.release.files import write_atomically
 
     check_writable(out, force)
     options: dict[str, Any] = {"table": table, "keep": keep}

@@ -120,7 +120,7 @@ def save_counts(
     result: Any, write_page: Callable[[Any], str], out: Path, page: Path | None, ledger: Ledger | None
 ) -> None:
     """Write an evaluation or a description, and its page if one is requested, and print what is in it."""
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     result.save(out, overwrite=True)
     if page is not None:

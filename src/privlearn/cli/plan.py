@@ -168,7 +168,7 @@ def _row_settings(
 
 def _draw(result: Plan, out: Path, force: bool) -> None:
     from privlearn.papers.study.figures import draw_forecast, kind_of_image
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     kind = kind_of_image(out)
     check_writable(out, force)

@@ -58,8 +58,8 @@ def predict(
     """
     from privlearn.data.sources.passes import Passes, watch_passes
     from privlearn.imports import is_whole
+    from privlearn.release.archive import write_atomically
     from privlearn.release.artifact import Release
-    from privlearn.release.files import write_atomically
     from privlearn.release.model import RegressionModel
 
     check_writable(out, force)

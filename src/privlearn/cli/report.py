@@ -107,7 +107,7 @@ def _write_all(properties: ReleaseProperties, form: str, out: Path | None, force
 
 
 def _write(path: Path, text: str, force: bool) -> None:
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     check_writable(path, force)
     write_atomically(path, text.encode())

@@ -58,7 +58,7 @@ def schema(
       privlearn schema iris.data --names length,width,species --out iris.yaml
     """
     from privlearn.data.schema.template import schema_template
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     check_writable(out, force)
     template = schema_template(table, [] if names is None else [name.strip() for name in names.split(",")])

@@ -62,7 +62,7 @@ def compare(
     )
     from privlearn.papers.study.comparison_page import write_page
     from privlearn.papers.study.figures import require_matplotlib
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     require_matplotlib()
     check_writable(out, force)
@@ -152,7 +152,7 @@ def bounds(
 
 def _draw(case: Case, out: Path, force: bool) -> None:
     from privlearn.papers.study.figures import draw_bounds, kind_of_image
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     kind = kind_of_image(out)
     check_writable(out, force)
@@ -230,7 +230,7 @@ def _with_progress(name: str, parts: Sequence[Any]) -> Iterator[Any]:
 
 def _write(result: Result, paths: dict[str, Path], matplotlib: Any, quick: bool) -> None:
     from privlearn.papers.study.figures import STYLE, image_of
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     write_atomically(paths["csv"], result.csv().encode())
     write_atomically(paths["txt"], f"{result.title}\n\n{result.agreement}\n".encode())

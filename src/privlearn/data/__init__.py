@@ -10,7 +10,6 @@ May import the modules at the top of privlearn, and no other directory.
 from privlearn.data.encoding.arrays import ArrayEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.resolution import Resolution
-from privlearn.data.encoding.spill import spill_to
 from privlearn.data.parts import split
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
 from privlearn.data.schema.draft import SchemaDraft
@@ -18,7 +17,7 @@ from privlearn.data.schema.private_bounds import PrivateBounds
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.files import open_records, read_table, write_table
-from privlearn.data.sources.passes import watch_passes
+from privlearn.data.sources.passes import spill_to, watch_passes
 from privlearn.data.sources.table import as_table
 
 __all__ = [

@@ -11,21 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
-from privlearn.data.schema.file_format import FileFormat
+from privlearn.data.schema.file_format import BLANKS, CellRules, FileFormat, UnreadableCell
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import describe_look, misread_encoding
 from privlearn.data.sources.directories import list_files
 from privlearn.data.sources.files import MAX_NAMES, is_parquet
-from privlearn.data.sources.identifiers import possible_person_columns
 from privlearn.data.sources.program_files import is_program_file
 from privlearn.data.sources.raw_cells import open_cells, text_of
 from privlearn.data.sources.read_columns import read_column
 from privlearn.data.sources.row_source import concatenate_tables
-from privlearn.data.sources.schema_columns import columns_to_read, rules_of, schema_columns
+from privlearn.data.sources.schema_columns import (
+    columns_to_read,
+    possible_person_columns,
+    rules_of,
+    schema_columns,
+)
 from privlearn.data.sources.table import encode_dictionary
 from privlearn.errors import DataError, did_you_mean
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.budget.charge import Budget
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.schema.schema import SchemaLike
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.scikit_learn import ClassifierMixin

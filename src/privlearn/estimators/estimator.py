@@ -23,13 +23,13 @@ from privlearn.data.parts import part_of, without_part
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, preview
-from privlearn.estimators.callers import check_callers
 from privlearn.estimators.cluster.rows import check_loss, rows_on_cluster
 from privlearn.estimators.fit import Fit, charge_of
 from privlearn.estimators.kernel_features import check_mechanism, lift
 from privlearn.estimators.learner import Learner, check_array_shape
 from privlearn.estimators.reading import target_column
 from privlearn.estimators.regularizer import divide_by_weights, public_coefficients
+from privlearn.estimators.scikit_learn import check_callers
 from privlearn.estimators.training_rows import Progress, TrainingRows
 from privlearn.features.kernels import LinearKernel
 from privlearn.guarantee import Guarantee

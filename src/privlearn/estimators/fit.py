@@ -14,8 +14,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.budget.charge import Budget, Charge
 from privlearn.budget.composition import Cost
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.parts import Part
 from privlearn.data.schema.schema import Schema

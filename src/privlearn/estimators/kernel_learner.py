@@ -16,12 +16,11 @@ from privlearn.data.parts import part_of, require_public, without_part
 from privlearn.data.schema.schema import SchemaLike
 from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import InvalidParameter, SessionError
-from privlearn.estimators.callers import check_callers
-from privlearn.estimators.kernel_machine import KernelMachine
+from privlearn.estimators.kernel_fit import session_task
+from privlearn.estimators.kernel_machine import KernelMachine, PointReader, SessionLandmarks, read_objects
 from privlearn.estimators.learner import Learner
 from privlearn.estimators.reading import first_rows_of_persons
-from privlearn.estimators.session_points import PointReader, SessionLandmarks, read_objects
-from privlearn.estimators.session_task import session_task
+from privlearn.estimators.scikit_learn import check_callers
 from privlearn.estimators.target_readers import ClassReader, NumberReader, TargetBounds
 from privlearn.estimators.training_rows import ClassTargets, Targets, TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import blocks
-from privlearn.data.encoding.centred import distances
+from privlearn.data.encoding.arrays import blocks, distances
 from privlearn.data.sources.row_source import row_blocks
 from privlearn.estimators.training_rows import ClassTargets, Progress, TrainingRows
 from privlearn.mechanisms.oracle import DataOracle

@@ -20,8 +20,7 @@ from privlearn.data.sources.row_source import EncodedRows
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
 from privlearn.release.encoders import Encoder
-from privlearn.release.grid import on_grid
-from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, prior_norm
+from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, on_grid, prior_norm
 from privlearn.release.model import LinearModel, Model, RegressionModel, target_values
 from privlearn.solvers.losses import LossProperties
 from privlearn.solvers.problem import Features

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import Bounds, from_unit
 from privlearn.errors import InvalidParameter, preview
 from privlearn.explain.directions import effect_directions, schema_of

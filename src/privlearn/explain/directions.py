@@ -11,7 +11,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.centred import CentredEncoder, distances
+from privlearn.data.encoding.arrays import CentredEncoder, distances
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.feature_groups import coarse_features
 from privlearn.data.encoding.resolution import Pair

@@ -13,7 +13,7 @@ import numpy as np
 
 from privlearn.budget.charge import Budget, Charge
 from privlearn.budget.composition import Cost
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.parts import part_of, without_part
 from privlearn.data.schema.schema import Schema

@@ -15,8 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.errors import InvalidParameter, preview
 from privlearn.explain.worst_case import MinimiserShift

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from privlearn._version import __version__
 from privlearn.arrays import Array, margin
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.feature_groups import ColumnCells, coarse_features, is_cyclic, knots_of
 from privlearn.data.encoding.readers import ends_of, positions

@@ -1,4 +1,4 @@
-"""Read cells in SQL by the grammar of `privlearn.data.schema.cell_grammar`, typed or as text, in three steps.
+"""Read cells in SQL by the grammar of `privlearn.data.schema.file_format`, typed or as text, in three steps.
 
 One cell that a CAST cannot read ends a whole query of PostgreSQL, and SQLite casts 'k.A.' to 0. So the form of a text
 is compared with the forms of the grammar before it is cast, with functions that SQLite, PostgreSQL and DuckDB share.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from privlearn.data.schema.cell_grammar import BLANKS, CellRules
+from privlearn.data.schema.file_format import BLANKS, CellRules
 from privlearn.errors import InvalidParameter
 from privlearn.export.scorecard import ListInput, NumberInput
 from privlearn.export.sql_expressions import days, identifier, is_a_day, literal, number

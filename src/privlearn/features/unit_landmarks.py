@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array, Features, margin
-from privlearn.data.encoding.arrays import INTERCEPT
-from privlearn.data.encoding.centred import norms
+from privlearn.data.encoding.arrays import INTERCEPT, norms
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.landmarks import LandmarkFeatures
 

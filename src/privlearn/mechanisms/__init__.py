@@ -17,8 +17,7 @@ from privlearn.mechanisms.mechanism import (
 )
 from privlearn.mechanisms.noise import ADD_NOISE
 from privlearn.mechanisms.oracle import DataOracle
-from privlearn.mechanisms.release.tddl import TestDataDependentLearner
-from privlearn.mechanisms.release.tddl_norm import NormBoundedLearner
+from privlearn.mechanisms.release.tddl import NormBoundedLearner, TestDataDependentLearner
 from privlearn.mechanisms.release.tdil import TestDataIndependentLearner
 from privlearn.mechanisms.release.tdil_jt13 import PaperTDIL
 from privlearn.mechanisms.search.every_candidate import EveryCandidate

@@ -9,8 +9,7 @@ import math
 
 import numpy as np
 
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.errors import VerificationError
 from privlearn.mechanisms.mechanism import CoefficientMechanism
 from privlearn.mechanisms.search.search import SearchResult
@@ -18,8 +17,7 @@ from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.task import Task
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
-from privlearn.release.grid import check_grid
-from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, prior_norm
+from privlearn.release.mechanism_output import MechanismOutput, check_grid, largest_ridge, prior_norm
 from privlearn.release.model import Model
 
 

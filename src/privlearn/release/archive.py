@@ -1,6 +1,7 @@
 """Archives in one canonical form, with a digest of every member and an optional signature over them.
 
-Reading and rewriting gives the same bytes, so any changed byte is detected, in the content and in the container.
+Reading and rewriting gives the same bytes, so any changed byte is detected, in the content and in the container. Files
+are read whole, and written whole or not at all.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ import dataclasses
 import hashlib
 import io
 import json
+import os
+import secrets
 import zipfile
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,8 +23,40 @@ from cryptography.exceptions import InvalidSignature
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
-from privlearn.release.files import write_new
 from privlearn.release.signatures import SigningKey, check_record, signature_by
+
+
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Write next to the target, flush to disk, then rename over it: a crash leaves the old file or the new one."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            for piece in (content,) if isinstance(content, bytes) else content:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_new(path: str | Path, content: bytes, *, overwrite: bool) -> None:
+    """Write a file atomically; refuse to replace an existing one unless ``overwrite``: a release costs budget to
+    repeat."""
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise InvalidParameter(f"{path} exists: give another name, or overwrite=True to replace it")
+    write_atomically(path, content)
+
+
+def read_whole(path: str | Path) -> bytes:
+    """Return the bytes of a file; raise ReleaseError with its path if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"cannot read {path}: {error.strerror}") from None
+
 
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 

@@ -34,12 +34,18 @@ import numpy as np
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.imports import VIEWS
 from privlearn.release.agreement import check_agreement, check_noise, check_output
-from privlearn.release.archive import SignedArchive, array_bytes, format_of, json_bytes, read_array
+from privlearn.release.archive import (
+    SignedArchive,
+    array_bytes,
+    format_of,
+    json_bytes,
+    read_array,
+    read_whole,
+)
 from privlearn.release.certificate import Certificate, MomentsCertificate, read_certificate
 from privlearn.release.counts_file import CountsFile
 from privlearn.release.decision import Decision
 from privlearn.release.encoders import base_of
-from privlearn.release.files import read_whole
 from privlearn.release.html import notebook_view
 from privlearn.release.mechanism_output import NAMES
 from privlearn.release.model import LinearModel, Model, RegressionModel, model_from_dict

@@ -30,10 +30,16 @@ from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.summed.summed_moments import SummedMoments
 from privlearn.mechanisms.task import Task
-from privlearn.release.archive import SignedArchive, array_bytes, digest_of, json_bytes, read_array
+from privlearn.release.archive import (
+    SignedArchive,
+    array_bytes,
+    digest_of,
+    json_bytes,
+    read_array,
+    read_whole,
+)
 from privlearn.release.base_certificate import BaseCertificate, format_value, read_calibration, read_guarantee
-from privlearn.release.files import read_whole
-from privlearn.release.grid import check_grid
+from privlearn.release.mechanism_output import check_grid
 from privlearn.release.run_record import RunRecord
 
 _KINDS: dict[str, type[NoisyCounts]] = {

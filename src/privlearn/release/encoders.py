@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array, is_sparse
-from privlearn.data.encoding.arrays import ArrayEncoder, blocks
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder, blocks
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.readers import single_row
 from privlearn.data.encoding.resolution import Resolution

@@ -1,4 +1,8 @@
-"""The mechanism's own output, for models that a public prior or public weights of the regularizer lead to."""
+"""The mechanism's own output, for models that a public prior or public weights of the regularizer lead to.
+
+`check_grid` checks any noisy numbers: they lie on a grid, so a stated noise scale that is too large shows in their last
+bits.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.errors import VerificationError
 
 NAMES = ("mechanism", "prior", "scales")
 
@@ -57,3 +62,18 @@ def output_from_arrays(arrays: Mapping[str, Array]) -> MechanismOutput | None:
     if "mechanism" not in arrays:
         return None
     return MechanismOutput(arrays["mechanism"], arrays.get("prior"), arrays.get("scales"))
+
+
+def on_grid(values: Array, step: float) -> Array:
+    """Return the nearest multiples of the step; a number of 2^53 steps or more is one already."""
+    small = np.abs(values) < 2.0**53 * step
+    return np.where(small, np.rint(np.where(small, values, 0.0) / step) * step, values)
+
+
+def check_grid(values: Array, step: float, what: str) -> None:
+    """Refuse values that are not multiples of the step, a power of two."""
+    steps = np.asarray(values) / step
+    if not np.array_equal(steps, np.rint(steps)):
+        raise VerificationError(
+            f"the {what} do not lie on the grid of the stated noise: the stated scale is wrong"
+        )

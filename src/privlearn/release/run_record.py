@@ -24,7 +24,7 @@ from privlearn.errors import VerificationError
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.release.archive import json_bytes
-from privlearn.release.fingerprint import in_words
+from privlearn.release.signatures import in_words
 
 _SIGNING_BYTES = 32
 

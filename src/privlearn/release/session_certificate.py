@@ -17,6 +17,7 @@ from privlearn.mechanisms.session.task import (
     refuse_private_count,
     session_mechanism,
 )
+from privlearn.release.archive import read_whole, write_new
 from privlearn.release.base_certificate import (
     BaseCertificate,
     format_value,
@@ -24,7 +25,6 @@ from privlearn.release.base_certificate import (
     read_guarantee,
     read_task,
 )
-from privlearn.release.files import read_whole, write_new
 
 FORMAT = "privlearn session 1"
 # A kernel's space has no dimension to state, and the solver's tolerance is stated as a distance instead.

@@ -1,7 +1,7 @@
 """Signatures of files: Ed25519, or ECDSA on the curve P-256 for keys in hardware that has no other.
 
 An ECDSA signature has a twin that anyone can compute. Only the one with the lower half is accepted, so that a signed
-file has exactly one form of bytes.
+file has exactly one form of bytes. `in_words` spells a digest in words that people can compare over the telephone.
 """
 
 from __future__ import annotations
@@ -91,3 +91,31 @@ def is_supported_key(key: object) -> bool:
 
 def _is_ed25519(public_key: str) -> bool:
     return len(public_key) == 2 * _HALF
+
+
+_CONSONANTS = "bdfghjklmnprstvz"
+_VOWELS = "aiou"
+WORDS = 12
+"""Words in a fingerprint, of 16 bits each: 192 bits, so two plans with one fingerprint take 2^96 tries to find."""
+
+
+def in_words(digest: str) -> str:
+    """Return the first 192 bits of a hexadecimal digest as pronounceable words (proquints, Wilkerson 2009).
+
+    Examples
+    --------
+    >>> in_words("7f000001" + 40 * "0")
+    'lusab babad babab babab babab babab babab babab babab babab babab babab'
+    """
+    raw = bytes.fromhex(digest)[: 2 * WORDS]
+    if len(raw) < 2 * WORDS:
+        raise ValueError("a fingerprint needs a digest of at least 192 bits")
+    return " ".join(_word(int.from_bytes(raw[start : start + 2])) for start in range(0, len(raw), 2))
+
+
+def _word(number: int) -> str:
+    """Return consonant, vowel, consonant, vowel, consonant: 4 + 2 + 4 + 2 + 4 bits."""
+    letters = ""
+    for alphabet, shift in zip((_CONSONANTS, _VOWELS) * 2 + (_CONSONANTS,), (12, 10, 6, 4, 0), strict=True):
+        letters += alphabet[number >> shift & len(alphabet) - 1]
+    return letters

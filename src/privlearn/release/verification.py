@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.guarantee import Guarantee
+from privlearn.release.archive import read_whole
 from privlearn.release.artifact import Release, read_outcome
 from privlearn.release.base_certificate import BaseCertificate
 from privlearn.release.certificate import MomentsCertificate
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
-from privlearn.release.files import read_whole
 from privlearn.release.html import notebook_view
 from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate

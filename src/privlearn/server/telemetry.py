@@ -31,7 +31,7 @@ from opentelemetry.trace import SpanKind, get_current_span, set_span_in_context
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privlearn._version import __version__
-from privlearn.budget.storage.tracing import SpanName, set_tracer
+from privlearn.budget.storage.shared import SpanName, set_tracer
 from privlearn.server.http.logs import method_label, request_id, route_template
 from privlearn.server.job_kinds.job_kind import JOB_KINDS
 from privlearn.server.jobs.requests import Job

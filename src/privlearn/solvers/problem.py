@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encoding.lookup_rows import LookupRows
-from privlearn.data.encoding.spill import row_numbers
+from privlearn.data.sources.passes import row_numbers
 from privlearn.data.sources.row_source import (
     EncodedRows,
     Tables,

@@ -16,13 +16,13 @@ from privlearn.solvers.hinge import minimise_hinge
 from privlearn.solvers.newton import (
     ConjugateGradients,
     FactorisedHessian,
+    SampledHessian,
     columns_in_use,
     extend,
     restrict,
 )
 from privlearn.solvers.objective import Objective
 from privlearn.solvers.problem import Problem, Progress, Solution, sample_rows
-from privlearn.solvers.sampled import SampledHessian
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 SPARSE_LIMIT = 256  # the same for sparse rows, whose zeros such a matrix does not use

@@ -26,7 +26,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.pool import QueuePool
 
-from privlearn.budget.storage.waiting import BUSY_SECONDS, is_writing
+from privlearn.budget.storage.shared import BUSY_SECONDS, is_writing
 from privlearn.errors import LedgerError
 
 ADVICE = (

@@ -25,7 +25,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
-from privlearn.budget.storage.waiting import BUSY_SECONDS, is_writing
+from privlearn.budget.storage.shared import BUSY_SECONDS, is_writing
 from privlearn.errors import LedgerError
 
 SYNCHRONOUS = "EXTRA"

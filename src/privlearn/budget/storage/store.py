@@ -25,8 +25,7 @@ from sqlalchemy.exc import (
 )
 
 from privlearn.budget.storage import postgresql, sqlite
-from privlearn.budget.storage.tracing import span
-from privlearn.budget.storage.waiting import announce_writing
+from privlearn.budget.storage.shared import announce_writing, span
 from privlearn.errors import LedgerError, StoreUnusable
 
 

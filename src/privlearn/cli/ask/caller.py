@@ -120,7 +120,7 @@ def write_csv(table: pa.Table, out: Path | None, content: str) -> None:
 
     import pyarrow.csv as arrow_csv
 
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     text = io.BytesIO()
     arrow_csv.write_csv(table, text)

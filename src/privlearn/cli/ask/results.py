@@ -226,7 +226,7 @@ def certificate(
     """
     import json
 
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     check_writable(out, force)
     fetched = client_of(context).session(session).certificate
@@ -324,7 +324,7 @@ def _wait_for(job: RemoteJob, progress: LateProgress) -> RemoteJob:
 
 
 def _show_result(context: typer.Context, result: RemoteResult, out: Path | None) -> None:
-    from privlearn.release.files import write_atomically
+    from privlearn.release.archive import write_atomically
 
     record = result.record
     guarantee = Guarantee(**record["guarantee"])

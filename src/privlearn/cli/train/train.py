@@ -221,9 +221,8 @@ def train(
       privlearn train census.csv --schema census.schema.yaml \\
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
-    from privlearn.data.encoding.spill import spill_to
     from privlearn.data.schema.draft import SchemaDraft
-    from privlearn.data.sources.passes import watch_passes
+    from privlearn.data.sources.passes import spill_to, watch_passes
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
     from privlearn.release.verification import read_private_key

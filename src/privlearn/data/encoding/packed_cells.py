@@ -26,8 +26,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.data.encoding.spill import spill_directory
-from privlearn.data.sources.passes import number_of_rows
+from privlearn.data.sources.passes import number_of_rows, spill_directory
 from privlearn.data.sources.row_source import RowIndices, RowSource
 from privlearn.errors import DataError
 from privlearn.imports import pa, sparse

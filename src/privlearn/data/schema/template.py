@@ -15,8 +15,8 @@ from privlearn.data.sources.csv_files import csv_header, guess_types
 from privlearn.data.sources.detection import detect_format
 from privlearn.data.sources.directories import check_same_columns, list_files, partition
 from privlearn.data.sources.files import is_parquet, parquet_schema
-from privlearn.data.sources.identifiers import less_like_a_person, looks_like_identifier
 from privlearn.data.sources.program_files import is_program_file, read_program_file
+from privlearn.data.sources.schema_columns import less_like_a_person, looks_like_identifier
 from privlearn.data.sources.table import is_number, refuse_repeated_names, safely
 from privlearn.errors import InvalidParameter
 

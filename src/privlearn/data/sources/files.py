@@ -14,8 +14,7 @@ from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
-from privlearn.data.sources.directories import check_same_columns, list_files, partition
-from privlearn.data.sources.identifiers import possible_person_columns
+from privlearn.data.sources.directories import UnchangedFile, check_same_columns, list_files, partition
 from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
 from privlearn.data.sources.read_columns import read_block, read_column
 from privlearn.data.sources.row_source import (
@@ -26,9 +25,13 @@ from privlearn.data.sources.row_source import (
     TableSource,
     concatenate_tables,
 )
-from privlearn.data.sources.schema_columns import columns_to_read, rules_of, schema_columns
+from privlearn.data.sources.schema_columns import (
+    columns_to_read,
+    possible_person_columns,
+    rules_of,
+    schema_columns,
+)
 from privlearn.data.sources.table import as_source, as_table, column_names, safely
-from privlearn.data.sources.unchanged_file import UnchangedFile
 from privlearn.errors import DataError, SchemaError, did_you_mean
 from privlearn.imports import pa, parquet
 

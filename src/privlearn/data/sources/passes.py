@@ -1,14 +1,27 @@
-"""Progress of a long computation: the number of the current pass over the rows, and the rows read in it.
+"""Passes over rows: their progress, work on several blocks at a time, and numbers that are stored between two passes.
 
 Progress depends on the rows (on the number of passes a solver needs, above all), so only the trusted side may see it.
+What does not fit into memory goes to temporary files without a name, in the directory that `spill_to` chooses. Nobody
+else can open such a file, and the system removes it when its owner, or the process, ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.errors import InvalidParameter
 
 
 class Passes:
@@ -87,3 +100,98 @@ def count_pass(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]
 def number_of_rows(block: Any) -> int:
     """Return the number of rows of a table, of a matrix, or of cells by column."""
     return int((block if hasattr(block, "shape") else next(iter(block.values()))).shape[0])
+
+
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+
+MAX_THREADS = 4  # each has a block in memory
+
+
+def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: bool = True) -> Iterator[Result]:
+    """Yield ``work(block)`` for each block, with threads if there are many: numpy and scipy release the interpreter.
+
+    The caller's thread reads the blocks. Results, and sums of them, do not depend on the number of threads.
+    """
+    threads = min(MAX_THREADS, _cores()) if many else 1
+    if threads == 1:
+        yield from map(work, blocks)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for block in blocks:
+                waiting.append(pool.submit(work, block))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # a caller that stops early does not wait for work that has not begun
+            for future in waiting:
+                future.cancel()
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use; on systems without such limits, of all cores."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return (os.cpu_count() or 1) if allowed is None else len(allowed(0))
+
+
+MEMORY_LIMIT = 1 << 22  # numbers; more go to a file
+NUMBER = np.dtype(np.float32)
+
+_directory: ContextVar[str | None] = ContextVar("directory", default=None)
+
+
+@contextmanager
+def spill_to(directory: str | Path | None) -> Iterator[None]:
+    """Inside the ``with`` block, store what does not fit into memory in nameless files in this directory."""
+    if directory is not None and not Path(directory).is_dir():
+        raise InvalidParameter(
+            f"{directory} is not a directory. Create it first, on a disk with enough space."
+        )
+    token = _directory.set(None if directory is None else str(directory))
+    try:
+        yield
+    finally:
+        _directory.reset(token)
+
+
+def spill_directory() -> str | None:
+    """Return the directory of `spill_to`; None is the system's directory for temporary files."""
+    return _directory.get()
+
+
+def row_numbers(count: int) -> Any:
+    """Return an array of `count` numbers to write and read by slices; in memory if the disk is full."""
+    if count > MEMORY_LIMIT:
+        file = tempfile.TemporaryFile(dir=spill_directory(), buffering=0)  # noqa: SIM115
+        try:
+            # Reserve the space now: a fit that has been charged must not fail later on.
+            os.posix_fallocate(file.fileno(), 0, count * NUMBER.itemsize)
+        except OSError:
+            file.close()
+        else:
+            return NumbersInFile(count, file)
+    return np.empty(count, NUMBER)
+
+
+class NumbersInFile:
+    """PRIVATE: the part of an array's interface that `row_numbers` needs; several threads may use it at once."""
+
+    def __init__(self, count: int, file: IO[bytes]) -> None:
+        self._count, self._file = count, file
+        weakref.finalize(self, file.close)
+
+    def __setitem__(self, rows: slice, numbers: NDArray[Any]) -> None:
+        os.pwrite(self._file.fileno(), numbers.astype(NUMBER).tobytes(), rows.start * NUMBER.itemsize)
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        start, stop, stride = rows.indices(self._count)
+        if stride == 1:
+            return self._read(start, stop)
+        return np.concatenate([self._read(index, index + 1) for index in range(start, stop, stride)])
+
+    def _read(self, start: int, stop: int) -> NDArray[Any]:
+        size = NUMBER.itemsize
+        return np.frombuffer(os.pread(self._file.fileno(), (stop - start) * size, start * size), NUMBER)

@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import has_fractions, numbers_as_text, read_csv_cells, write_csv
-from privlearn.data.sources.directories import check_same_columns, list_files, partition
+from privlearn.data.sources.directories import UnchangedFile, check_same_columns, list_files, partition
 from privlearn.data.sources.files import NO_PARQUET, is_parquet, names_in, open_parquet, read_cells
 from privlearn.data.sources.program_files import cell_text, is_program_file
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, RowSource, TableSource
@@ -26,7 +26,6 @@ from privlearn.data.sources.table import (
     refuse_repeated_names,
     safely,
 )
-from privlearn.data.sources.unchanged_file import UnchangedFile
 from privlearn.errors import DataError
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.data.schema.cell_grammar import (
+from privlearn.data.schema.file_format import (
     BLANKS,
     DATE,
     FALSE,

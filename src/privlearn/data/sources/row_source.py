@@ -15,8 +15,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.data.sources.parallel import in_order
-from privlearn.data.sources.passes import count_pass, number_of_rows
+from privlearn.data.sources.passes import count_pass, in_order, number_of_rows
 from privlearn.errors import DataError
 from privlearn.imports import pa, sparse
 

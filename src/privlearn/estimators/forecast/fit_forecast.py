@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.centred import CentredEncoder, distances
+from privlearn.data.encoding.arrays import CentredEncoder, distances
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.fit import Fit

@@ -14,8 +14,8 @@ from privlearn.errors import InvalidParameter
 from privlearn.estimators.forecast.forecast import MAX_ROWS, Forecast, unit_of
 from privlearn.estimators.forecast.reference import Spectrum, reference_problem
 from privlearn.estimators.forecast.stand_ins import check_count, stand_ins, synthetic_table
+from privlearn.estimators.kernel_fit import exact_kernel_task, landmark_kernel_task, session_task
 from privlearn.estimators.kernel_learner import MAX_EXACT_ROWS, KernelLearner
-from privlearn.estimators.session_task import exact_kernel_task, landmark_kernel_task, session_task
 from privlearn.estimators.training_rows import TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.kernels import LinearKernel

@@ -14,10 +14,9 @@ from privlearn.budget.charge import Budget, Charge
 from privlearn.data.parts import part_of, require_public, without_part
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, preview, whole_number
-from privlearn.estimators.callers import check_callers
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.fit import charge_of
-from privlearn.estimators.scikit_learn import BaseEstimator, MetaEstimatorMixin
+from privlearn.estimators.scikit_learn import BaseEstimator, MetaEstimatorMixin, check_callers
 from privlearn.estimators.selection.candidates import Candidates, Parameters, candidates_of, to_json
 from privlearn.estimators.selection.methods import Method, partition, public_tuning, score_on_all
 from privlearn.guarantee import Guarantee

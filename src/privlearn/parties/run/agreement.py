@@ -36,7 +36,7 @@ from privlearn.parties.secure_sum.noise_share import FixedPoint, PartyNoise
 from privlearn.parties.secure_sum.session import Cohort
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Outcome
-from privlearn.release.fingerprint import in_words
+from privlearn.release.signatures import in_words
 from privlearn.statistics.discovery.summed import DiscoveredSchema
 
 Name = Annotated[StrictStr, Field(min_length=1)]

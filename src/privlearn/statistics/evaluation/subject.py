@@ -13,8 +13,7 @@ import pyarrow as pa
 from sklearn.base import is_regressor
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import ArrayEncoder
-from privlearn.data.encoding.centred import CentredEncoder
+from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.column_cells import numbers
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
