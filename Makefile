@@ -20,7 +20,7 @@ test: $(VENV)/ready $(VENV)/provider/ready $(VENV)/storage/ready
 	$(PYTEST) $(ARGS)
 
 test-slow: $(VENV)/ready
-	$(BIN)/pytest -m slow $(ARGS)
+	$(BIN)/pytest -m slow -o faulthandler_timeout=0 $(ARGS)
 
 # Which lines and branches no test reaches: a table, and pages in htmlcov/.
 coverage: $(VENV)/ready
@@ -59,19 +59,24 @@ dist-check: dist
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+# constraints.txt pins what holders run; constraints-dev.txt adds the tools of tests and documentation.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+DEV_PIP := $(PIP) -c constraints-dev.txt
+
+$(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt constraints-dev.txt
+	$(DEV_PIP) "pip>=25.1"  # older ones do not know dependency groups
+	$(DEV_PIP) -e . --group test
 	@touch $@
 
 # What a plain installation has, and nothing else: no test tools.
 $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train]"
+	$(PIP) -c constraints.txt -e ".[train]"
 	@touch $@
 
 # A provider of OpenID Connect, for the tests of signing in; apart, as it brings a package "tests" of its own.
-$(VENV)/provider/ready: $(VENV)/bin/python constraints.txt
+$(VENV)/provider/ready: $(VENV)/bin/python constraints.txt constraints-dev.txt
 	$(BIN)/python -m venv $(VENV)/provider
-	$(VENV)/provider/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "canaille[front,oidc]"
+	$(VENV)/provider/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "canaille[front,oidc]"
 	@touch $@
 
 # Storage that speaks S3, for the tests of tables that lie there; apart, as it needs older versions of what others need.
@@ -81,7 +86,7 @@ $(VENV)/storage/ready: $(VENV)/bin/python tests/storage-requirements.txt
 	@touch $@
 
 $(VENV)/docs-ready: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,docs]"
+	$(DEV_PIP) -e . --group docs
 	@touch $@
 
 clean:

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import uvicorn
 from sqlalchemy import insert, select
 
@@ -98,7 +98,7 @@ def serving(owner: Owner) -> Iterator[tuple[str, Service]]:
 def made_by_the_server(url: str, key: str) -> dict[str, str]:
     """One of each kind, to be copied."""
     found = {}
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
+    with httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
         for kind in ("release", "session"):
             asked = client.post(
                 "/v1/jobs", json={"kind": kind, "dataset": "clinic", "epsilon": 0.5, "delta": 1e-9}
@@ -213,17 +213,17 @@ def measure(url: str, service: Service, rounds: int) -> dict[str, Time]:
     found["standing"] = median_ms(ledger.standing, rounds)
     keys = {"holder": create_key(store, "holder"), "alice": create_key(store, "analyst", "alice")}
     for who, key in keys.items():
-        with httpx.Client(base_url=url, timeout=120, headers={"Authorization": f"Bearer {key}"}) as client:
+        with httpx2.Client(base_url=url, timeout=120, headers={"Authorization": f"Bearer {key}"}) as client:
             for address in (*LISTS, *(("/v1/events", "/metrics") if who == "holder" else ())):
                 found[f"{who} {address}"] = median_ms(partial(client.get, address), rounds)
-        with httpx.Client(base_url=url, timeout=120) as browser:
+        with httpx2.Client(base_url=url, timeout=120) as browser:
             browser.post("/sign-in", data={"key": key}, headers={"Sec-Fetch-Site": "same-origin"})
             last = f"/releases?before={_nearly_the_oldest(store, who)}"
             for address in (*PAGES[who], last):
                 answer = browser.get(address)
                 assert answer.status_code == 200, (address, answer.status_code)
                 found[f"{who} {address.partition('=')[0]}"] = median_ms(partial(browser.get, address), rounds)
-    with httpx.Client(
+    with httpx2.Client(
         base_url=url, headers={"Authorization": f"Bearer {keys['alice']}"}, timeout=120
     ) as client:
         body = {"dataset": "clinic", "epsilon": 0.01, "delta": 1e-10}

@@ -175,15 +175,15 @@ def processor_seconds(process: int) -> float:
 @contextmanager
 def running(command: list[str], url: str, **environment: str) -> Iterator[int]:
     """The server's process."""
-    import httpx
+    import httpx2
 
     process = subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.DEVNULL)
     try:
         for _ in range(600):
             try:
-                httpx.get(url, trust_env=False)
+                httpx2.get(url, trust_env=False)
                 break
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 time.sleep(0.1)
         yield process.pid
     finally:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Here and in processes that tests start, before numpy is read: threads of small products wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests start many processes that read the library: compiled once, not in each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]

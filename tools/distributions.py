@@ -19,7 +19,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "PACKAGE.md"
-_ONLY_HERE = ("docs", "test")  # extras of a clone
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)]*)\)")
 _WHERE = (
     "(Paths in brackets, such as docs/tutorial.md, are files of the source archive: "
@@ -57,7 +56,7 @@ def stage_whole(folder: Path) -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, version = settings["project"], _version()
     core = project["name"]
-    extras = [name for name in project["optional-dependencies"] if name not in (*_ONLY_HERE, "train")]
+    extras = [name for name in project["optional-dependencies"] if name != "train"]
     left_out = ("dynamic", "scripts")
     whole = {name: value for name, value in project.items() if name not in left_out} | {
         "name": "privlearn",

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.client import Client, Unreachable
@@ -68,9 +68,9 @@ def running(*arguments: object) -> Iterator[Running]:
             server.process.communicate()
 
 
-def get(url: str, key: str, **options: Any) -> httpx.Response:
+def get(url: str, key: str, **options: Any) -> httpx2.Response:
     headers = {"Authorization": f"Bearer {key}"}
-    return httpx.get(url, headers=headers, trust_env=False, timeout=60.0, **options)
+    return httpx2.get(url, headers=headers, trust_env=False, timeout=60.0, **options)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_the_demonstration_serves_until_it_is_told_to_end(tmp_path: Path) -> Non
         keys = {line.split()[3]: line.split()[-1] for line in server.lines(3)}
         assert set(keys) == {"holder", "alice", "bob"}
         assert get(f"{server.url}/v1/me", keys["alice"]).json()["analyst"] == "alice"
-        asked = httpx.post(
+        asked = httpx2.post(
             f"{server.url}/v1/jobs",
             json={"kind": "session", "dataset": "village", "epsilon": 0.5},
             headers={"Authorization": f"Bearer {keys['alice']}"},
@@ -117,10 +117,10 @@ def test_with_tls_nothing_is_sent_in_the_clear(
     trusted = ssl.create_default_context(cafile=str(owner.parent / "coordinator.crt"))
     with running(owner) as server:
         assert server.url.startswith("https://127.0.0.1:")
-        answer = httpx.get(f"{server.url}/healthz", verify=trusted, trust_env=False)
+        answer = httpx2.get(f"{server.url}/healthz", verify=trusted, trust_env=False)
         assert answer.headers["strict-transport-security"].startswith("max-age=")
-        with pytest.raises(httpx.TransportError):
-            httpx.get(server.url.replace("https", "http") + "/healthz", trust_env=False)
+        with pytest.raises(httpx2.TransportError):
+            httpx2.get(server.url.replace("https", "http") + "/healthz", trust_env=False)
         key = create_key(Owner.load(owner).server.store, "holder")
         with Client(server.url, key, verify=owner.parent / "coordinator.crt") as client:
             assert client.me()["role"] == "holder"

@@ -94,7 +94,7 @@ def _stop(*_: object, **__: object) -> None:
 
 def _asked(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Any]) -> None:
     """`privlearn ask release`, stopped: the server takes the job, or ``answer`` is all there is."""
-    pytest.importorskip("httpx")
+    pytest.importorskip("httpx2")
     from privlearn.client.connection import Connection
 
     monkeypatch.setenv("PRIVLEARN_KEY", "pl_1_x")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
+from itertools import chain
 
-import pytest
 import yaml
 from typer.testing import CliRunner
 
@@ -40,6 +41,16 @@ def test_everything_that_states_the_version_reads_it() -> None:
     assert f"\n## {released}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_the_workflow_runs_what_a_change_must_pass() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    job = workflow["jobs"]["checks"]
+    typed = [step["run"] for step in job["steps"] if "run" in step]
+    assert typed == re.findall(r"^(?:timeout \d+ )?(make \w+)", script, re.MULTILINE)
+    stated = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
+    assert job["strategy"]["matrix"]["python"] == stated
+
+
 def test_hooks_download_nothing() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     assert [repository["repo"] for repository in hooks["repos"]] == ["local"]
@@ -48,15 +59,21 @@ def test_hooks_download_nothing() -> None:
         assert hook["entry"].startswith(".venv/bin/")
 
 
-@pytest.mark.parametrize("extra", [None, *PROJECT["project"]["optional-dependencies"]])
-def test_every_dependency_is_pinned(extra: str | None) -> None:
-    project = PROJECT["project"]
-    wanted = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
-    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    pinned = {_plain(line.split("==")[0]) for line in pins.splitlines()}
-    names = {_plain(re.split(r"[\[<>=]", requirement)[0]) for requirement in wanted} - {"privlearn-core"}
-    assert names <= pinned
+def test_holders_packages_and_tools_are_pinned_once_each() -> None:
+    project, groups = PROJECT["project"], PROJECT["dependency-groups"]
+    run = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    tools = [each for group in groups.values() for each in group if isinstance(each, str)]
+    holders, developers = _pins("constraints.txt"), _pins("constraints-dev.txt")
+    assert _names(run) <= holders
+    assert _names(tools) <= holders | developers | {PROJECT["project"]["name"]}
+    assert not holders & developers
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "-")
+def _pins(file: str) -> set[str]:
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return _names(line for line in lines if not line.startswith("-c "))
+
+
+def _names(requirements: Iterable[str]) -> set[str]:
+    """Return the normalised names of packages, without extras and versions."""
+    return {re.split(r"[\[<>=;]", each)[0].lower().replace("_", "-") for each in requirements}

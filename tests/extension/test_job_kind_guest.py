@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import httpx
+import httpx2
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -136,7 +136,7 @@ def idle(owner: Owner) -> Iterator[Served]:
         yield running
 
 
-def key_of(client: httpx.Client) -> str:
+def key_of(client: httpx2.Client) -> str:
     return client.headers["Authorization"].removeprefix("Bearer ")
 
 
@@ -318,7 +318,7 @@ def test_through_the_shell(served: Served, run: Run, tmp_path: Path, monkeypatch
 
 def test_on_its_page(served: Served) -> None:
     done = served.finished(served.alice.post("/v1/jobs", json=body()).json()["id"])
-    with httpx.Client(
+    with httpx2.Client(
         base_url=served.url, headers={"Sec-Fetch-Site": "same-origin"}, trust_env=False
     ) as browser:
         browser.post("/sign-in", data={"key": key_of(served.alice)})
@@ -336,7 +336,7 @@ def test_on_its_page(served: Served) -> None:
 def test_its_job_is_shown_when_the_kind_is_gone(served: Served) -> None:
     done = served.finished(served.alice.post("/v1/jobs", json=body()).json()["id"])
     del JOB_KINDS[Count.name]
-    with httpx.Client(
+    with httpx2.Client(
         base_url=served.url, headers={"Sec-Fetch-Site": "same-origin"}, trust_env=False
     ) as browser:
         browser.post("/sign-in", data={"key": key_of(served.alice)})

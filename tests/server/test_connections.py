@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -110,7 +110,7 @@ def test_half_sent_requests_shut_nobody_out(server: Served, half: bytes) -> None
         for _ in range(40):
             lines.enter_context(connect(server, half))
         began = time.monotonic()
-        assert httpx.get(f"{server.url}/healthz", trust_env=False).status_code == 200
+        assert httpx2.get(f"{server.url}/healthz", trust_env=False).status_code == 200
         assert time.monotonic() - began < 3.5  # it has not waited until they were given up
 
 

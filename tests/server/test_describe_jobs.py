@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.release.verification import verify_bytes
@@ -30,7 +30,7 @@ def test_a_description_is_a_job(served: Served) -> None:
     assert Description.from_bytes(content).certificate.records == 300
     key = served.alice.headers["Authorization"].removeprefix("Bearer ")
     own = {"Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=served.url, headers=own, timeout=60.0, trust_env=False) as browser:
+    with httpx2.Client(base_url=served.url, headers=own, timeout=60.0, trust_env=False) as browser:
         browser.post("/sign-in", data={"key": key})
         page = browser.get(f"/jobs/{job['id']}").text
     assert "approximate count" in page

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from markupsafe import Markup
 
@@ -52,10 +52,10 @@ def key_of(served: Served, name: str = "alice") -> str:
 
 
 @contextmanager
-def browsing(served: Served) -> Iterator[httpx.Client]:
+def browsing(served: Served) -> Iterator[httpx2.Client]:
     """Signed in as a browser is."""
     own = {"Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=served.url, headers=own, timeout=60.0, trust_env=False) as browser:
+    with httpx2.Client(base_url=served.url, headers=own, timeout=60.0, trust_env=False) as browser:
         browser.post("/sign-in", data={"key": key_of(served)})
         yield browser
 
@@ -84,7 +84,7 @@ def test_the_job_has_a_page_with_figures(served: Served, release_id: str) -> Non
     job = served.finished(served.alice.post("/v1/jobs", json=body).json()["id"])
     with Client(served.url, key_of(served)) as client:
         assert client.result(job["result"]).record["certificate"]["claim"]["epsilon"] == 0.2
-    with httpx.Client(
+    with httpx2.Client(
         base_url=served.url, headers={"Sec-Fetch-Site": "same-origin"}, trust_env=False
     ) as browser:
         browser.post("/sign-in", data={"key": key_of(served)})

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -49,7 +49,7 @@ def test_so_many_requests_of_one_analyst_may_wait(idle: Served) -> None:
 
     def poll() -> None:
         key = idle.alice.headers["Authorization"]
-        with httpx.Client(base_url=idle.url, headers={"Authorization": key}, trust_env=False) as client:
+        with httpx2.Client(base_url=idle.url, headers={"Authorization": key}, trust_env=False) as client:
             statuses.append(client.get(f"/v1/jobs/{job}?wait=3", timeout=60).status_code)
 
     threads = [threading.Thread(target=poll) for _ in range(8)]
@@ -77,7 +77,7 @@ def test_who_waits_for_a_job_looks_at_what_others_have_found(
 def test_a_waiting_job_is_cancelled_on_its_page(idle: Served) -> None:
     job = waiting_job(idle)
     own = {"Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=idle.url, headers=own, follow_redirects=True, trust_env=False) as client:
+    with httpx2.Client(base_url=idle.url, headers=own, follow_redirects=True, trust_env=False) as client:
         client.post("/sign-in", data={"key": idle.alice.headers["Authorization"].split()[1]})
         assert "Cancel this job" in client.get(f"/jobs/{job}").text
         answer = client.post(f"/jobs/{job}/cancel")
@@ -209,12 +209,12 @@ def test_a_body_that_would_grow_is_refused_before_it_is_read(served: Served) -> 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"])
 def test_strangers_send_small_forms_only(served: Served, kind: str) -> None:
     headers = {"Content-Type": kind, "Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=served.url, trust_env=False) as stranger:
+    with httpx2.Client(base_url=served.url, trust_env=False) as stranger:
         assert stranger.post("/sign-in", content=b"a&" * 50_000, headers=headers).status_code == 413
 
 
 def test_a_form_with_endless_headers_is_the_senders_mistake(served: Served) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=b", "Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=served.url, trust_env=False) as stranger:
+    with httpx2.Client(base_url=served.url, trust_env=False) as stranger:
         answer = stranger.post("/sign-in", content=b"--b\r\n" + b"A: b\r\n" * 5000, headers=headers)
     assert answer.status_code == 400

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.server.http.limits import ALWAYS, WITH_TLS, Limiter
@@ -92,7 +92,7 @@ def test_requests_of_a_key_are_counted(served: Served) -> None:
 def test_attempts_of_an_address_are_counted(served: Served) -> None:
     served.app.state.limiter = Limiter(requests_per_minute=6000, sign_ins_per_minute=3)
     headers = {"Authorization": NO_KEY}
-    with httpx.Client(base_url=served.url, headers=headers, trust_env=False) as stranger:
+    with httpx2.Client(base_url=served.url, headers=headers, trust_env=False) as stranger:
         answers = [stranger.get("/v1/me").status_code for _ in range(5)]
         assert answers == [401, 401, 401, 429, 429]
         assert "Retry-After" in stranger.get("/v1/me").headers

@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet, OctKey, RSAKey
@@ -230,7 +230,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_a_provider_that_is_away_leaves_the_keys(served: Served) -> None:
-    with httpx.Client(base_url=served.url) as client:
+    with httpx2.Client(base_url=served.url) as client:
         assert "Sign in at localhost:1" in client.get("/").text
         answer = client.get("/sign-in/provider")
         assert answer.status_code == 401
@@ -239,7 +239,7 @@ def test_a_provider_that_is_away_leaves_the_keys(served: Served) -> None:
 
 
 def test_nobody_comes_back_who_has_not_left(served: Served) -> None:
-    with httpx.Client(base_url=served.url) as client:
+    with httpx2.Client(base_url=served.url) as client:
         answer = client.get("/signed-in", params={"code": "x", "state": "y"})
         assert answer.status_code == 401
         assert "another browser" in answer.text
@@ -248,8 +248,8 @@ def test_nobody_comes_back_who_has_not_left(served: Served) -> None:
 
 def test_without_a_provider_there_is_none(tmp_path: Path) -> None:
     with serving(Owner.load(write_clinic(tmp_path)), training=False) as running:
-        assert "Sign in at" not in httpx.get(running.url).text
-        assert httpx.get(f"{running.url}/sign-in/provider").status_code == 404
+        assert "Sign in at" not in httpx2.get(running.url).text
+        assert httpx2.get(f"{running.url}/sign-in/provider").status_code == 404
 
 
 @pytest.mark.parametrize(

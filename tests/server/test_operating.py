@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.errors import InvalidParameter
@@ -41,13 +41,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def monitor(served: Served) -> Iterator[httpx.Client]:
+def monitor(served: Served) -> Iterator[httpx2.Client]:
     bearer = {"Authorization": f"Bearer {create_key(served.store, 'monitor')}"}
-    with httpx.Client(base_url=served.url, headers=bearer, trust_env=False) as client:
+    with httpx2.Client(base_url=served.url, headers=bearer, trust_env=False) as client:
         yield client
 
 
-def test_a_monitor_reads_figures_and_nothing_else(served: Served, monitor: httpx.Client) -> None:
+def test_a_monitor_reads_figures_and_nothing_else(served: Served, monitor: httpx2.Client) -> None:
     assert 'privlearn_budget_epsilon{dataset="clinic",part="left"}' in monitor.get("/metrics").text
     assert served.alice.get("/metrics").status_code == 403
     job = served.alice.post("/v1/jobs", json={"kind": "release", "dataset": "clinic", "epsilon": 0.5}).json()[
@@ -120,7 +120,7 @@ def test_unknown_ids_take_as_long_as_known_ones(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("address", ["/healthz", "/readyz"])
 def test_health_can_be_asked_by_head(served: Served, address: str) -> None:
-    answer = httpx.head(served.url + address, trust_env=False)
+    answer = httpx2.head(served.url + address, trust_env=False)
     assert (answer.status_code, answer.content) == (200, b"")
 
 
@@ -137,10 +137,10 @@ def test_odd_addresses_are_no_defects(served: Served, who: str, address: str) ->
 
 
 @contextmanager
-def browser(served: Served, who: str) -> Iterator[httpx.Client]:
+def browser(served: Served, who: str) -> Iterator[httpx2.Client]:
     key = getattr(served, who).headers["Authorization"].split()[1]
     own = {"Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=served.url, trust_env=False, headers=own) as client:
+    with httpx2.Client(base_url=served.url, trust_env=False, headers=own) as client:
         assert client.post("/sign-in", data={"key": key}).status_code == 303
         yield client
 

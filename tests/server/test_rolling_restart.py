@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.budget.storage import SERVICE
@@ -36,7 +36,7 @@ class Load:
     def __init__(self, url: str, certificate: Path, key: str) -> None:
         trusted = ssl.create_default_context(cafile=str(certificate))
         access = {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(base_url=url, verify=trusted, headers=access, timeout=60, trust_env=False)
+        self._http = httpx2.Client(base_url=url, verify=trusted, headers=access, timeout=60, trust_env=False)
         self._client = Client(url, key, verify=certificate)
         opened = {"learner": "kernel", "mechanism": "function_release"}
         self._session = self._client.open_session("clinic", epsilon=COST, delta=1e-7, **opened).id

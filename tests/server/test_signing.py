@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -50,7 +50,7 @@ def test_whatever_leaves_is_signed(served: Served) -> None:
 
 
 def test_the_key_is_at_its_address(served: Served, tmp_path: Path) -> None:
-    answer = httpx.get(f"{served.url}/.well-known/privlearn.pem", trust_env=False)
+    answer = httpx2.get(f"{served.url}/.well-known/privlearn.pem", trust_env=False)
     assert answer.status_code == 200
     assert "PRIVATE" not in answer.text
     assert key_hex(server_key(served.url)) == PUBLIC
@@ -59,7 +59,7 @@ def test_the_key_is_at_its_address(served: Served, tmp_path: Path) -> None:
 def test_verify_asks_the_server_or_a_file(served: Served, tmp_path: Path) -> None:
     release = served.train("release", trial=True)
     (tmp_path / "a.privlearn").write_bytes(served.alice.get(f"/v1/results/{release}/content").content)
-    (tmp_path / "server.pub.pem").write_text(httpx.get(f"{served.url}/.well-known/privlearn.pem").text)
+    (tmp_path / "server.pub.pem").write_text(httpx2.get(f"{served.url}/.well-known/privlearn.pem").text)
     other = Ed25519PrivateKey.generate().public_key()
     form = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     (tmp_path / "other.pem").write_bytes(other.public_bytes(*form))

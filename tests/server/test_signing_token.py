@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from typer.testing import CliRunner
 
@@ -39,7 +39,7 @@ def test_what_a_server_gives_out_is_signed_by_its_token(module: str, tmp_path: P
     with serving(_owner(tmp_path, module, "p256")) as served:
         release = served.train("release", trial=True)
         content = served.alice.get(f"/v1/results/{release}/content").content
-        pem = httpx.get(f"{served.url}/.well-known/privlearn.pem", trust_env=False).text
+        pem = httpx2.get(f"{served.url}/.well-known/privlearn.pem", trust_env=False).text
     (tmp_path / "a.privlearn").write_bytes(content)
     (tmp_path / "server.pem").write_text(pem)
     done = CliRunner().invoke(

@@ -145,7 +145,7 @@ def test_a_certificate_without_public_points_is_not_believed(tmp_path: Path) -> 
         record = session.certificate.to_dict()
     path = tmp_path / "session.json"
     path.write_text(json.dumps(record))
-    assert verify(path)
+    verify(path)
     for name in ("landmarks", "public_points"):
         del record["learner"]["encoding"][name]
     with pytest.raises(VerificationError, match="limit on the number of records"):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from privlearn.parties.run.identity import write_certificate
 from tests.support.doc_pages import ROOT
@@ -70,8 +70,8 @@ def _await(url: str, running: subprocess.Popen[bytes]) -> None:
     for _ in range(200):
         assert running.poll() is None, "nginx did not start"
         try:
-            httpx.get(url, verify=False, trust_env=False)
+            httpx2.get(url, verify=False, trust_env=False)
             return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             time.sleep(0.05)
     raise AssertionError("nginx did not answer")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import uvicorn
 
 from privlearn.budget.ledger import Ledger
@@ -33,9 +33,9 @@ class Served:
     url: str
     store: str
     app: Any
-    alice: httpx.Client
-    bob: httpx.Client
-    holder: httpx.Client
+    alice: httpx2.Client
+    bob: httpx2.Client
+    holder: httpx2.Client
 
     def spent(self) -> tuple[float, float]:
         """Epsilon of the clinic that is spent, and that is reserved."""
@@ -89,6 +89,6 @@ def serving(owner: Owner, *, training: bool = True) -> Iterator[Served]:
             thread.join()
 
 
-def _client(url: str, key: str) -> httpx.Client:
+def _client(url: str, key: str) -> httpx2.Client:
     headers = {"Authorization": f"Bearer {key}"}
-    return httpx.Client(base_url=url, headers=headers, timeout=60.0, trust_env=False)
+    return httpx2.Client(base_url=url, headers=headers, timeout=60.0, trust_env=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from privlearn import errors
 from privlearn.errors import InvalidParameter, LedgerError, PrivlearnError, is_loopback
@@ -92,7 +92,7 @@ _FIRST_PAUSE = 0.2
 _MAX_PAUSE = 10.0
 _LATER = {429, 500, 502, 503, 504}
 _NOT_SENT = {"ConnectError", "ConnectTimeout"}
-"""Troubles of httpx before a byte of the request has left."""
+"""Troubles of httpx2 before a byte of the request has left."""
 
 
 class Connection:
@@ -109,21 +109,21 @@ class Connection:
         self._patience = patience
         self._known = False  # whether it has ever answered
         secure = self.url.startswith("https:")
-        self._http = httpx.Client(
+        self._http = httpx2.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {key_or_default(key)}"},
             verify=trust(verify) if secure else False,
-            timeout=httpx.Timeout(_SECONDS_FOR_AN_ANSWER, connect=10.0),
+            timeout=httpx2.Timeout(_SECONDS_FOR_AN_ANSWER, connect=10.0),
             trust_env=secure,  # a proxy of the environment would see a plain request, key and all
         )
 
-    def get(self, path: str, *, accept: str = "application/json", **parameters: Any) -> httpx.Response:
+    def get(self, path: str, *, accept: str = "application/json", **parameters: Any) -> httpx2.Response:
         known = {name: value for name, value in parameters.items() if value is not None}
         return self.send("GET", path, headers={"Accept": accept}, params=known)
 
     def send(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **content: Any
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Return the answer, or raise the exception that it stands for."""
         began, pause, unsure = time.monotonic(), _FIRST_PAUSE, ""
         while True:
@@ -163,11 +163,11 @@ class Connection:
 
     def _attempt(
         self, method: str, path: str, headers: dict[str, str], content: dict[str, Any]
-    ) -> tuple[httpx.Response | None, str]:
+    ) -> tuple[httpx2.Response | None, str]:
         """Return the answer, or the reason why there is none; never the request, which has the key."""
         try:
             return self._http.request(method, f"/v1{path}", headers=headers, **content), ""
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             untrusted, trouble = _is_untrusted(error), type(error).__name__
         if untrusted:
             raise Unreachable(
@@ -177,7 +177,7 @@ class Connection:
         return None, trouble
 
 
-def _may_be_accepted(answer: httpx.Response | None, trouble: str) -> bool:
+def _may_be_accepted(answer: httpx2.Response | None, trouble: str) -> bool:
     """Return whether the request may have been accepted although its answer is lost or a 5xx, perhaps of a proxy."""
     return trouble not in _NOT_SENT if answer is None else answer.status_code >= 500
 
@@ -201,13 +201,13 @@ def _is_untrusted(error: BaseException | None) -> bool:
     return False
 
 
-def _retry_after(answer: httpx.Response | None) -> float:
+def _retry_after(answer: httpx2.Response | None) -> float:
     """Return the seconds after which the server wants to be asked again."""
     seconds = "" if answer is None else answer.headers.get("Retry-After", "")
     return float(seconds) if seconds.isdecimal() else 0.0
 
 
-def _json_or_none(answer: httpx.Response) -> Any:
+def _json_or_none(answer: httpx2.Response) -> Any:
     try:
         return answer.json()
     except ValueError:

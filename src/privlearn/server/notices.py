@@ -22,7 +22,7 @@ from functools import partial
 from queue import Empty, Full, Queue
 from typing import Any, Literal
 
-import httpx
+import httpx2
 
 from privlearn.server.holder.external import Mail, Notices, Webhook
 from privlearn.server.jobs.requests import Job
@@ -160,7 +160,7 @@ def send_webhook(settings: Webhook, notice: Notice) -> None:
     body = json.dumps(notice.to_dict(), sort_keys=True).encode()
     headers = {"Content-Type": "application/json", SIGNATURE: signature(settings.secret(), body)}
     secure = settings.url.startswith("https:")  # a proxy of the environment would see a plain request
-    with httpx.Client(timeout=_TIMEOUT_SECONDS, trust_env=secure) as client:
+    with httpx2.Client(timeout=_TIMEOUT_SECONDS, trust_env=secure) as client:
         answer = client.post(settings.url, content=body, headers=headers)
     if not answer.is_success:
         raise ConnectionError(f"it answers with status {answer.status_code}")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from typer.testing import CliRunner
 
@@ -37,25 +37,25 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module", params=["approver", "auditor"])
-def reader(served: Served, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
+def reader(served: Served, request: pytest.FixtureRequest) -> Iterator[httpx2.Client]:
     yield from signed_in(served, request.param, f"{request.param[:3]}")
 
 
 @pytest.fixture(scope="module")
-def bea(served: Served) -> Iterator[httpx.Client]:
+def bea(served: Served) -> Iterator[httpx2.Client]:
     yield from signed_in(served, "approver", "bea")
 
 
 @pytest.fixture(scope="module")
-def alice(served: Served) -> Iterator[httpx.Client]:
+def alice(served: Served) -> Iterator[httpx2.Client]:
     yield from signed_in(served, "analyst", "alice")
 
 
-def signed_in(served: Served, role: Any, person: str) -> Iterator[httpx.Client]:
+def signed_in(served: Served, role: Any, person: str) -> Iterator[httpx2.Client]:
     """With a key for programs and a browser's cookie."""
     key = create_key(served.store, role, person)
     headers = {"Authorization": f"Bearer {key}"} | OWN
-    with httpx.Client(base_url=served.url, headers=headers, trust_env=False, timeout=60) as client:
+    with httpx2.Client(base_url=served.url, headers=headers, trust_env=False, timeout=60) as client:
         assert client.post("/sign-in", data={"key": key}).status_code == 303
         yield client
 
@@ -74,7 +74,7 @@ def test_the_data_set_says_what_waits(served: Served) -> None:
     assert "purpose is required" in missing.text
 
 
-def test_a_long_poll_ends_with_the_decision(served: Served, bea: httpx.Client) -> None:
+def test_a_long_poll_ends_with_the_decision(served: Served, bea: httpx2.Client) -> None:
     job = ask(served)
     answers: list[dict[str, Any]] = []
     poll = threading.Thread(
@@ -124,7 +124,7 @@ def test_the_shell(served: Served) -> None:
     assert f"Job {second} of alice is declined." in shell("decline", second, "--reason", "no")
 
 
-def test_others_are_refused(served: Served, bea: httpx.Client) -> None:
+def test_others_are_refused(served: Served, bea: httpx2.Client) -> None:
     job = ask(served)
     decision = {"decision": "approve"}
     for client in (served.alice, served.bob, served.holder):
@@ -136,7 +136,7 @@ def test_others_are_refused(served: Served, bea: httpx.Client) -> None:
     assert bea.post(f"/v1/approvals/{job}", json={"decision": "maybe"}).status_code == 422
 
 
-def test_readers_see_requests_and_change_nothing(served: Served, reader: httpx.Client) -> None:
+def test_readers_see_requests_and_change_nothing(served: Served, reader: httpx2.Client) -> None:
     job = ask(served)
     role = reader.get("/v1/me").json()["role"]
     assert reader.get(f"/v1/jobs/{job}").json()["purpose"] == WORDS["purpose"]
@@ -156,7 +156,7 @@ def test_readers_see_requests_and_change_nothing(served: Served, reader: httpx.C
     assert ("Approve</button>" in reader.get(f"/approvals/{job}").text) == (role == "approver")
 
 
-def test_what_was_typed_is_text(served: Served, bea: httpx.Client) -> None:
+def test_what_was_typed_is_text(served: Served, bea: httpx2.Client) -> None:
     job = ask(served)
     for client, page in ((bea, f"/approvals/{job}"), (bea, "/approvals"), (bea, "/requests")):
         text = client.get(page).text
@@ -170,14 +170,14 @@ def test_what_was_typed_is_text(served: Served, bea: httpx.Client) -> None:
     assert served.alice.get(f"/v1/jobs/{job}").json()["decision"] == "=1+1 <i> second line"
 
 
-def test_no_cell_of_the_log_is_a_formula(served: Served, reader: httpx.Client) -> None:
+def test_no_cell_of_the_log_is_a_formula(served: Served, reader: httpx2.Client) -> None:
     if reader.get("/log.csv").status_code == 200:
         rows = list(csv.reader(reader.get("/log.csv").text.splitlines()))
         assert any("=consent" in cell for row in rows for cell in row)
         assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row)
 
 
-def test_the_form(served: Served, alice: httpx.Client, bea: httpx.Client) -> None:
+def test_the_form(served: Served, alice: httpx2.Client, bea: httpx2.Client) -> None:
     shown = alice.get("/desk/clinic/train", params=FORM).text
     assert "Above epsilon 0.4 a second person must approve it, within 14 days" in shown
     assert "Ask for approval: epsilon 0.5" in shown

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.errors import SessionError
@@ -50,16 +50,16 @@ def test_answers_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: st
                 thread.join()
 
 
-def signed_in(served: Served) -> httpx.Cookies:
+def signed_in(served: Served) -> httpx2.Cookies:
     key = served.alice.headers["Authorization"].split()[1]
-    with httpx.Client(base_url=served.url, trust_env=False) as browser:
+    with httpx2.Client(base_url=served.url, trust_env=False) as browser:
         browser.post("/sign-in", data={"key": key}, headers={"Sec-Fetch-Site": "same-origin"})
         return browser.cookies
 
 
-def ask(served: Served, what: str, cookies: httpx.Cookies) -> None:
+def ask(served: Served, what: str, cookies: httpx2.Cookies) -> None:
     headers = {"Authorization": served.alice.headers["Authorization"]}
-    with httpx.Client(
+    with httpx2.Client(
         base_url=served.url, headers=headers, cookies=cookies, timeout=60.0, trust_env=False
     ) as client:
         if what == "estimate":

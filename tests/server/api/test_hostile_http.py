@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -139,7 +139,7 @@ BODIES: dict[str, tuple[str, bytes]] = {
 }
 
 
-def check_refusal(answer: httpx.Response) -> None:
+def check_refusal(answer: httpx2.Response) -> None:
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
@@ -294,7 +294,7 @@ def test_idempotency_keys_that_cannot_be_kept(served: Served, key: Any) -> None:
         answer = served.alice.post(
             "/v1/jobs", json={"kind": "release"} | GOOD | {"trial": True}, headers={"Idempotency-Key": key}
         )
-    except (httpx.LocalProtocolError, httpx.RemoteProtocolError):
+    except (httpx2.LocalProtocolError, httpx2.RemoteProtocolError):
         return  # not even HTTP
     assert 400 <= answer.status_code < 500
 
@@ -351,7 +351,7 @@ def test_methods_that_nobody_offers(served: Served, method: str) -> None:
 )  # fmt: skip
 def test_keys_that_open_nothing(served: Served, header: str) -> None:
     served.app.state.limiter = Limiter(6000, 10)  # attempts of other tests do not count
-    answer = httpx.get(f"{served.url}/v1/me", headers={"Authorization": header}, trust_env=False)
+    answer = httpx2.get(f"{served.url}/v1/me", headers={"Authorization": header}, trust_env=False)
     check_refusal(answer)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"

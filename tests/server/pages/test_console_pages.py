@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.server.access.keys import authenticate, list_keys
@@ -22,17 +22,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def holder(served: Served) -> Iterator[httpx.Client]:
+def holder(served: Served) -> Iterator[httpx2.Client]:
     with browsing(served, "holder") as client:
         yield client
 
 
-def hidden(answer: httpx.Response) -> dict[str, str]:
+def hidden(answer: httpx2.Response) -> dict[str, str]:
     """What the question bears, and the answer to it."""
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text)) | {"sure": "yes"}
 
 
-def carry_out(client: httpx.Client, address: str, **typed: str) -> httpx.Response:
+def carry_out(client: httpx2.Client, address: str, **typed: str) -> httpx2.Response:
     question = client.post(address, data=typed)
     assert question.status_code == 200, text_of(question)
     return client.post(address, data=hidden(question))
@@ -42,7 +42,7 @@ def count(served: Served) -> int:
     return len(events(served.store, 1000))
 
 
-def test_nothing_is_done_before_the_second_press(served: Served, holder: httpx.Client) -> None:
+def test_nothing_is_done_before_the_second_press(served: Served, holder: httpx2.Client) -> None:
     before = count(served)
     question = holder.post("/add-analyst", data={"name": "dora", "title": "<b>Dora</b>"})
     assert "&lt;b&gt;Dora&lt;/b&gt;" in question.text
@@ -59,7 +59,7 @@ def test_nothing_is_done_before_the_second_press(served: Served, holder: httpx.C
     assert "already" in text_of(again)
 
 
-def test_a_second_page_that_was_not_made_here_does_nothing(served: Served, holder: httpx.Client) -> None:
+def test_a_second_page_that_was_not_made_here_does_nothing(served: Served, holder: httpx2.Client) -> None:
     before = count(served)
     made_up = holder.post("/add-analyst", data={"name": "eve", "title": "", "sure": "yes", "once": "x"})
     assert made_up.status_code == 422
@@ -90,7 +90,7 @@ def test_the_console_is_the_holders(served: Served) -> None:
     assert served.alice.post("/v1/analysts", json={"name": "eve"}).status_code == 403
 
 
-def test_what_the_file_declares_is_shown_with_the_reason(holder: httpx.Client) -> None:
+def test_what_the_file_declares_is_shown_with_the_reason(holder: httpx2.Client) -> None:
     page = holder.get("/analysts/alice")
     assert "which wins: the analyst and the shares that stand there are changed there" in text_of(page)
     assert "/analysts/alice/shares/clinic" not in page.text
@@ -100,7 +100,7 @@ def test_what_the_file_declares_is_shown_with_the_reason(holder: httpx.Client) -
     assert "retired = true" in text_of(holder.get("/console/clinic"))
 
 
-def test_a_key_is_shown_once_and_pressed_once(served: Served, holder: httpx.Client) -> None:
+def test_a_key_is_shown_once_and_pressed_once(served: Served, holder: httpx2.Client) -> None:
     question = holder.post("/issue-key", data={"of": "alice", "expires": "2099-01-31"})
     shown = holder.post("/issue-key", data=hidden(question))
     (key,) = re.findall(r"pl_[0-9a-f]{16}_[\w-]{43}", shown.text)
@@ -128,7 +128,7 @@ def test_a_key_is_shown_once_and_pressed_once(served: Served, holder: httpx.Clie
     ],
 )
 def test_what_is_wrong_is_said_at_its_field(
-    holder: httpx.Client, address: str, typed: dict[str, str], field: str
+    holder: httpx2.Client, address: str, typed: dict[str, str], field: str
 ) -> None:
     answer = holder.post(address, data={"delta": "1e-6", "expected_records": "", **typed})
     assert answer.status_code in (404, 422)
@@ -153,12 +153,12 @@ def test_the_same_over_http(served: Served) -> None:
     assert given.json()["shares"] == {"ward": {"epsilon": 1.0, "delta": 0.0, "declared": False}}
     issued = holder.post("/v1/keys", json={"analyst": "fay", "expires": "2099-01-31"}).json()
     fay = {"Authorization": f"Bearer {issued['key']}"}
-    assert httpx.get(f"{served.url}/v1/me", headers=fay, trust_env=False).json()["datasets"] == ["ward"]
+    assert httpx2.get(f"{served.url}/v1/me", headers=fay, trust_env=False).json()["datasets"] == ["ward"]
     rotated = holder.post(
         f"/v1/keys/{issued['id']}/rotation", json={"expires": "2099-06-30", "overlap_hours": 0.0}
     )
     assert rotated.status_code == 201
-    assert httpx.get(f"{served.url}/v1/me", headers=fay, trust_env=False).status_code == 401
+    assert httpx2.get(f"{served.url}/v1/me", headers=fay, trust_env=False).status_code == 401
     other = holder.post(
         "/v1/datasets/ward/versions",
         json={"table": "exports/2027/ward.csv", "schema": "exports/other.schema.yaml"},
@@ -169,7 +169,7 @@ def test_the_same_over_http(served: Served) -> None:
     assert holder.post("/v1/datasets/ward/retirement", json={"reason": "over"}).json()["retired"]
     asked = {"dataset": "ward", "epsilon": 0.5, "learner": "logistic"}
     new = {"Authorization": f"Bearer {rotated.json()['key']}"}
-    refused = httpx.post(
+    refused = httpx2.post(
         f"{served.url}/v1/jobs", json={"kind": "release"} | asked, headers=new, trust_env=False
     )
     assert (refused.status_code, "retired" in refused.json()["detail"]) == (422, True)
@@ -185,11 +185,11 @@ def test_the_same_over_http(served: Served) -> None:
     assert 'privlearn_budget_epsilon{dataset="ward",part="total"} 2.0' in holder.get("/metrics").text
 
 
-def _fay(holder: httpx.Client) -> dict[str, object]:
+def _fay(holder: httpx2.Client) -> dict[str, object]:
     return next(one for one in holder.get("/v1/analysts").json() if one["name"] == "fay")
 
 
-def test_a_holder_cannot_lock_themselves_out(served: Served, holder: httpx.Client) -> None:
+def test_a_holder_cannot_lock_themselves_out(served: Served, holder: httpx2.Client) -> None:
     own = authenticate(served.store, key_of(served, "holder")).key_id
     assert carry_out(holder, f"/keys/{own}/revoke").status_code == 409
     assert holder.get("/keys").status_code == 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.budget.ledger import Ledger
@@ -60,7 +60,7 @@ def test_a_note_is_one_short_line(served: Served, note: str) -> None:
     assert served.spent() == spent
 
 
-def pages_of(served: Served, made: str) -> list[tuple[httpx.Client, str]]:
+def pages_of(served: Served, made: str) -> list[tuple[httpx2.Client, str]]:
     pages = [(served.alice, page) for page in (f"/jobs/{made}", "/desk", "/desk/clinic", "/releases")]
     return pages + [(served.holder, page) for page in ("/console", "/console/clinic", "/releases")]
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from html import unescape
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from privlearn.budget.ledger import Ledger
@@ -36,28 +36,28 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @contextmanager
-def browsing(served: Served, who: str = "") -> Iterator[httpx.Client]:
+def browsing(served: Served, who: str = "") -> Iterator[httpx2.Client]:
     """A client without a key of its own, signed in as a browser is."""
-    with httpx.Client(base_url=served.url, headers=OWN, timeout=60.0, trust_env=False) as client:
+    with httpx2.Client(base_url=served.url, headers=OWN, timeout=60.0, trust_env=False) as client:
         if who:
             assert sign_in(client, key_of(served, who)).status_code == 303
         yield client
 
 
 def key_of(served: Served, who: str) -> str:
-    holder: httpx.Client = getattr(served, who)
+    holder: httpx2.Client = getattr(served, who)
     return holder.headers["Authorization"].removeprefix("Bearer ")
 
 
-def sign_in(client: httpx.Client, key: str, **more: str) -> httpx.Response:
+def sign_in(client: httpx2.Client, key: str, **more: str) -> httpx2.Response:
     return client.post("/sign-in", data={"key": key} | more)
 
 
-def text_of(answer: httpx.Response) -> str:
+def text_of(answer: httpx2.Response) -> str:
     return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text)))
 
 
-def once(answer: httpx.Response) -> str:
+def once(answer: httpx2.Response) -> str:
     return re.findall(r'name="once" value="([0-9a-f]{32})"', answer.text)[-1]
 
 

@@ -56,10 +56,10 @@ class ServerOptions:
         try:
             from privlearn.client import Client
         except ModuleNotFoundError as missing:
-            if missing.name != "httpx":
+            if missing.name != "httpx2":
                 raise
             raise InvalidParameter(
-                "privlearn ask needs httpx. Install it: pip install 'privlearn[client]'"
+                "privlearn ask needs httpx2. Install it: pip install 'privlearn[client]'"
             ) from None
         key = None if self.key_file is None else _read_key(self.key_file)
         return Client(self.server, key, verify=self.ca, plain_http=self.plain_http)

@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import httpx
+import httpx2
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.starlette_client import OAuth
 from joserfc.errors import JoseError
@@ -129,7 +129,7 @@ class Provider:
                 token, nonce=attempt.nonce, claims_options=self._claims_options()
             )
             more = await self._more_claims(token, claims)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise _unreachable(error) from None
         except (AuthlibBaseError, JoseError, ValueError, KeyError, TypeError):
             raise _refusal("the provider's token is not valid") from None
@@ -163,7 +163,7 @@ class Provider:
         metadata["id_token_signing_alg_values_supported"] = [name for name in announced if name in _SIGNED]
 
 
-_FAILURES = (httpx.HTTPError, AuthlibBaseError, ValueError, KeyError, TypeError)
+_FAILURES = (httpx2.HTTPError, AuthlibBaseError, ValueError, KeyError, TypeError)
 
 
 def caller_of_claims(settings: OpenId, analysts: Container[str], claims: Mapping[str, Any]) -> Caller:

@@ -48,7 +48,7 @@ def log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
     logging.captureWarnings(True)
     sys.excepthook = lambda _kind, error, _trace: log_uncaught(error)
     sys.unraisablehook = lambda found: log_uncaught(found.exc_value)
