@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from privlearn.features import FourierFeatures, LandmarkFeatures, equal_blocks, kernel_from_name
-from privlearn.features.equal_blocks import ROWS, block_size, in_equal_blocks, with_whole_groups
+from privlearn.features import FourierFeatures, LandmarkFeatures, feature_map, kernel_from_name
+from privlearn.features.feature_map import ROWS, block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.kernel import CallableKernel
-from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+from privlearn.features.landmarks import UnitLandmarkFeatures
 from privlearn.release.encoders import KernelEncoder
 from privlearn.release.model import row_scores
 from tests.support.feature_cases import ball
@@ -51,7 +51,7 @@ def test_a_product_that_treats_places_differently_is_asked_row_by_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert block_size([np.eye(3)]) == ROWS
-    monkeypatch.setattr(equal_blocks, "treats_rows_alike", lambda matrix: False)
+    monkeypatch.setattr(feature_map, "treats_rows_alike", lambda matrix: False)
     assert block_size([np.eye(3)]) == 1
     sizes: list[int] = []
 

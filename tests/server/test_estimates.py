@@ -22,8 +22,8 @@ from privlearn.mechanisms import FunctionRelease, TightPINP
 from privlearn.server.holder.catalog import Catalog
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.holder.recipes import Recipe, estimator, kernel_learner
-from privlearn.server.job_kinds import pricing
-from privlearn.server.job_kinds.pricing import calibrate_training, estimate_training
+from privlearn.server.job_kinds import training
+from privlearn.server.job_kinds.training import calibrate_training, estimate_training
 from privlearn.server.jobs import simulated_errors
 from privlearn.server.jobs.simulated_errors import simulate_errors
 from privlearn.server.refusals import TooLarge
@@ -225,8 +225,8 @@ def test_points_of_the_schema_are_made_up_once(
     fresh = plan(estimator(kernel, offered.schema, other, public_points="schema"), offered.records)
     first = estimate_training(offered, kernel, PROMISE, points="schema")
     calibrate_training(offered, kernel, PROMISE, "model", "schema")
-    monkeypatch.setattr(pricing, "fit_on_stand_ins", None)
-    monkeypatch.setattr(pricing, "plan", None)  # whatever is planned anew now fails
+    monkeypatch.setattr(training, "fit_on_stand_ins", None)
+    monkeypatch.setattr(training, "plan", None)  # whatever is planned anew now fails
     assert estimate_training(offered, kernel, PROMISE, points="schema") == first
     assert calibrate_training(offered, kernel, other, "model", "schema") == fresh.mechanism
 

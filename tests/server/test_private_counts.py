@@ -10,7 +10,7 @@ from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.server.access.keys import Caller
 from privlearn.server.api.datasets import DataSetAnswer
-from privlearn.server.job_kinds.pricing import estimate_training
+from privlearn.server.job_kinds.training import estimate_training
 from privlearn.server.jobs import queue, results
 from privlearn.server.jobs import running as training
 from privlearn.server.jobs.simulated_errors import simulate_errors

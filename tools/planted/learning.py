@@ -67,7 +67,7 @@ MUTANTS = [
     Mutant("plain cells: equal values of another type", "privlearn.data.encoding.readers:ValueIndex.find", "self._indices.get(cell) if type(cell) is self._type else None", "self._indices.get(cell)", ALONE),
     Mutant("plain cells: many rows read as one", "privlearn.data.encoding.readers:single_row", "len(data[name]) == 1", "data[name]", ALONE),
     Mutant("plain cells: minus zero has bits of its own", "privlearn.data.encoding.readers:plain_number", "float(cell) + 0.0", "float(cell)", ALONE),
-    Mutant("features: a last block as short as it is", "privlearn.features.equal_blocks:_block", "len(block) == size", "True", EQUAL),
+    Mutant("features: a last block as short as it is", "privlearn.features.feature_map:_block", "len(block) == size", "True", EQUAL),
     Mutant("features: a user's kernel in blocks", "privlearn.features.landmarks:LandmarkFeatures.kernel_values", "self._block_size if self.kernel.is_row_local else 1", "self._block_size", EQUAL),
     Mutant("digest without the names of columns", "privlearn.data.schema.schema:Schema.properties", """
         if self.file.names:
@@ -76,8 +76,8 @@ MUTANTS = [
         if False:
             ...
     """, ("data/test_file_formats.py",)),
-    Mutant("features: places not tried", "privlearn.features.equal_blocks:block_size", "ROWS if all(map(treats_rows_alike, matrices)) else 1", "ROWS", EQUAL),
-    Mutant("features: columns at an edge", "privlearn.features.equal_blocks:with_whole_groups", "np.pad(matrix, ((0, 0), (0, lacking))) if lacking else matrix", "np.pad(matrix, ((0, 0), (0, lacking))) if False else matrix", EQUAL),
+    Mutant("features: places not tried", "privlearn.features.feature_map:block_size", "ROWS if all(map(treats_rows_alike, matrices)) else 1", "ROWS", EQUAL),
+    Mutant("features: columns at an edge", "privlearn.features.feature_map:with_whole_groups", "np.pad(matrix, ((0, 0), (0, lacking))) if lacking else matrix", "np.pad(matrix, ((0, 0), (0, lacking))) if False else matrix", EQUAL),
     Mutant("cell by cell: the thirtieth of February", "privlearn.data.sources.read_columns:_parse_days", "pc.and_(_matches(text, DATE), pc.fill_null(same, False))", "_matches(text, DATE)", ("data/test_dates_and_orders.py",)),
     Mutant("NaN rows accepted", "privlearn.data.encoding.arrays:_refuse_non_finite", "not np.isfinite(entries).all()", "False", DEFECTS),
     Mutant("cell by cell: type of a column found by all of its cells", "privlearn.data.sources.table:_arrow", """
@@ -159,10 +159,10 @@ MUTANTS = [
             raise VerificationError('the certificate belongs to another model')
     """, "", RELEASE),
     Mutant("class weights beyond the certificate's", "privlearn.release.agreement:check_agreement", "model.is_weighted_by(task.weight_bound)", "", RELEASE),
-    Mutant("landmark rows that waste their norm", "privlearn.features.unit_landmarks:UnitLandmarkFeatures._fill", "math.sqrt(1.0 - INTERCEPT)", "0.5", ("features/test_unit_landmarks.py",)),
-    Mutant("landmark rows not stretched before they are centred", "privlearn.features.unit_landmarks:UnitLandmarkFeatures._fill", "rows *= self._stretch(rows)", "", ("features/test_unit_landmarks.py",)),
-    Mutant("public mean of points that see themselves", "privlearn.features.unit_landmarks:UnitLandmarkFeatures.__init__", "landmarks.leave_one_out_features()", "landmarks.transform(landmarks.public_points)", ("features/test_unit_landmarks.py",)),
-    Mutant("public mean of the rows at hand", "privlearn.features.unit_landmarks:UnitLandmarkFeatures._fill", "self.mean", "rows.mean(axis=0)", ("features/test_unit_landmarks.py", "features/test_feature_maps.py")),
+    Mutant("landmark rows that waste their norm", "privlearn.features.landmarks:UnitLandmarkFeatures._fill", "math.sqrt(1.0 - INTERCEPT)", "0.5", ("features/test_unit_landmarks.py",)),
+    Mutant("landmark rows not stretched before they are centred", "privlearn.features.landmarks:UnitLandmarkFeatures._fill", "rows *= self._stretch(rows)", "", ("features/test_unit_landmarks.py",)),
+    Mutant("public mean of points that see themselves", "privlearn.features.landmarks:UnitLandmarkFeatures.__init__", "landmarks.leave_one_out_features()", "landmarks.transform(landmarks.public_points)", ("features/test_unit_landmarks.py",)),
+    Mutant("public mean of the rows at hand", "privlearn.features.landmarks:UnitLandmarkFeatures._fill", "self.mean", "rows.mean(axis=0)", ("features/test_unit_landmarks.py", "features/test_feature_maps.py")),
     Mutant("wide rows of numbers are shrunk as classes are", "privlearn.estimators.calibration:_flat_balance", "task.centring is not None or task.dimension > task.total", "task.centring is not None", ("estimators/test_default_regularization.py",)),
     Mutant("a release forgets that its landmark rows have full length", "privlearn.release.encoders:encoder_from_dict", "record.get('unit', False) is True", "False", ("estimators/test_landmark_rows.py",)),
     Mutant("theorems about the kernel get other rows", "privlearn.estimators.kernel_features:_to_landmarks", "estimator.mechanism not in KERNEL_SPACE_MECHANISMS", "True", ("estimators/test_landmark_rows.py",)),

@@ -83,7 +83,7 @@ MUTANTS: list[Mutant | TextMutant] = [
         object_to_bytes(value)
         return value
     """, OBJECTS),
-    Mutant("session: noise of objects not given the past", "privlearn.sessions.points:ObjectPoints.add", "object_from_bytes(key)", "object_from_bytes(self.key(str(len(self.all))))", ("sessions/test_points.py",)),
+    Mutant("session: noise of objects not given the past", "privlearn.sessions.records:ObjectPoints.add", "object_from_bytes(key)", "object_from_bytes(self.key(str(len(self.all))))", ("sessions/test_points.py",)),
     Mutant("session: landmark rows longer than 1", "privlearn.estimators.kernel_machine:_to_grid", "np.trunc(np.ldexp(features, GRID_BITS))", "np.copysign(np.ceil(np.abs(np.ldexp(features, GRID_BITS))), features)", SPANS),
     Mutant("session: landmarks taken from the records", "privlearn.estimators.kernel_learner:KernelLearner._read_features", "self.landmarks(rows.encoder)", "SessionLandmarks(self.select_kernel(rows.encoder), in_memory(rows.features)[:20])", SPANS),
     Mutant("session: the linear solver's distance for free", "privlearn.estimators.kernel_fit:landmark_kernel_task", "landmark_task(task, dimension).solver_distance", "0.0", SPANS),

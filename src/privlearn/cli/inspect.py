@@ -54,7 +54,7 @@ def verify(
       privlearn verify income.privlearn --server https://learner.example
       privlearn verify session.json
     """
-    from privlearn.release.verification import read_public_key
+    from privlearn.release.signatures import read_public_key
     from privlearn.release.verification import verify as check
 
     if signer is not None and server is not None:
@@ -73,7 +73,7 @@ def verify(
 
 def _key_of(server: str) -> PublicKey:
     from privlearn.client.server_key import server_key
-    from privlearn.release.verification import read_public_key
+    from privlearn.release.signatures import read_public_key
 
     return server_key(server) if "://" in server else read_public_key(server)
 

@@ -138,7 +138,7 @@ def prune(
 
 def _verify(file: Path, signer: Path | None = None, head: str | None = None) -> Head:
     """Check the whole log and return its head."""
-    from privlearn.release.verification import read_public_key
+    from privlearn.release.signatures import read_public_key
     from privlearn.server.holder.settings import Owner
     from privlearn.server.store.log_file import (
         first_head,

@@ -88,7 +88,7 @@ def evaluate(
     """
     from privlearn.data.schema.schema import Schema
     from privlearn.release.artifact import Release
-    from privlearn.release.verification import read_private_key
+    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.evaluation import evaluate as measure
     from privlearn.statistics.evaluation.page import write_page
     from privlearn.statistics.evaluation.subject import schema_of
@@ -172,7 +172,7 @@ def threshold(
         --calibrate --out careful.privlearn
     """
     from privlearn.release.artifact import Release
-    from privlearn.release.verification import read_private_key
+    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.evaluation import Evaluation
 
     check_writable(out, force)
@@ -233,7 +233,7 @@ def describe(
         --delta 1e-6 --ledger budgets.db --out census.description --page census.html
     """
     from privlearn.data.schema.schema import Schema
-    from privlearn.release.verification import read_private_key
+    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.description import describe as measure
     from privlearn.statistics.description.page import write_page
 

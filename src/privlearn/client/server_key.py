@@ -7,8 +7,7 @@ from pathlib import Path
 import httpx2
 
 from privlearn.client.connection import Unreachable, trust, validate_url
-from privlearn.release.signatures import PublicKey
-from privlearn.release.verification import parse_public_key
+from privlearn.release.signatures import PublicKey, parse_public_key
 
 ADDRESS = "/.well-known/privlearn.pem"
 _SECONDS = 30.0

@@ -1,11 +1,16 @@
-"""Load public tables for benchmarks and papers, and simulate a census."""
+"""Load public tables for benchmarks and papers, simulate a census, and draw synthetic rows of any schema.
+
+Synthetic rows depend on public information and a public seed only.
+"""
 
 from __future__ import annotations
 
+import datetime
+import math
 import os
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +19,18 @@ import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn
+from privlearn.arrays import Array
+from privlearn.data.schema.columns import (
+    AnyColumn,
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    OrdinalColumn,
+    TextColumn,
+)
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
-from privlearn.errors import DataError
+from privlearn.errors import DataError, InvalidParameter
 
 _ADULT_NUMBERS = {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
 _ADULT_NAMES = """
@@ -223,3 +236,45 @@ def _draw(
     share, effect = np.array(list(shares.values())).T
     indices = random.choice(len(names), size=count, p=share)
     return names[indices], effect[indices]
+
+
+FROM_SCHEMA: Final = "schema"
+"""Parameter value for public points that are drawn uniformly within the schema's ranges and lists."""
+
+
+def uniform_table(schema: Schema, rows: int, seed: int) -> pa.Table:
+    """Return a table whose cells are uniform within the ranges and lists of a schema; none is missing.
+
+    The first rows do not depend on the number of rows.
+    """
+    positions = np.random.default_rng(seed).random((rows, len(schema.columns)))
+    columns = zip(schema.columns.items(), positions.T, strict=True)
+    return pa.table({name: cells_at(name, column, values) for (name, column), values in columns})
+
+
+def uniform_ball(columns: int, radius: float, rows: int, seed: int) -> Array:
+    """Return points that are uniform in a ball, of shape (rows, columns)."""
+    # d of the d + 2 coordinates of a uniform point on a sphere are uniform in a ball.
+    normals = np.random.default_rng(seed).standard_normal((rows, columns + 2))
+    norms = np.linalg.norm(normals, axis=1, keepdims=True)
+    return np.asarray(radius * normals[:, :columns] / norms, dtype=np.float64)
+
+
+def cells_at(name: str, column: AnyColumn, positions: Array) -> Any:
+    """Return the cells of a column at positions between 0 and 1 of its range or list."""
+    match column:
+        case NumberColumn():
+            width = column.upper - column.lower
+            if column.scale == "log":
+                return column.lower + np.expm1(positions * math.log1p(width))
+            return column.lower + positions * width
+        case CategoryColumn() | OrdinalColumn():
+            indices = np.minimum((positions * len(column.values)).astype(int), len(column.values) - 1)
+            return np.array(column.values)[indices]
+        case DateColumn():
+            days = np.rint(positions * (column.upper - column.lower).days).astype(int)
+            return [column.lower + datetime.timedelta(int(count)) for count in days]
+        case TextColumn():
+            raise InvalidParameter(
+                f"{name!r} is text, which cannot be drawn from a range. Pass public points with similar texts."
+            )

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy import sparse
 
+from privlearn.data.datasets import FROM_SCHEMA, uniform_ball, uniform_table
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.parts import require_public
 from privlearn.data.sources.row_source import in_memory
-from privlearn.data.synthetic import FROM_SCHEMA, uniform_ball, uniform_table
 from privlearn.errors import DataError, InvalidParameter, did_you_mean, preview
 from privlearn.estimators.training_rows import TrainingRows
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, kernel_names
-from privlearn.features.landmarks import LandmarkFeatures
-from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.release.encoders import FourierEncoder, KernelEncoder, RawEncoder
 

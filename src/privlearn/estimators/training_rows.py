@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.data.encoding.encoder import Bounds
 from privlearn.data.sources.row_source import EncodedRows
-from privlearn.features.landmarks import LandmarkFeatures
-from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
 from privlearn.release.encoders import Encoder
 from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, on_grid, prior_norm
 from privlearn.release.model import LinearModel, Model, RegressionModel, target_values

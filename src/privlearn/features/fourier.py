@@ -12,8 +12,7 @@ import numpy as np
 
 from privlearn.arrays import Array, Features, safe_norm
 from privlearn.errors import DataError, InvalidParameter, preview
-from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_whole_groups
-from privlearn.features.feature_map import FeatureMap
+from privlearn.features.feature_map import FeatureMap, block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.kernel import Kernel, as_points
 from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, kernel_names
 

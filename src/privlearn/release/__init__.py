@@ -10,7 +10,8 @@ from privlearn.release.certificate import Certificate
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.model import LinearModel, Model, RegressionModel
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.release.verification import Verification, read_private_key, read_public_key, verify
+from privlearn.release.signatures import read_private_key, read_public_key
+from privlearn.release.verification import Verification, verify
 
 __all__ = [
     "Certificate",

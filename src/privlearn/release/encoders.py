@@ -23,8 +23,7 @@ from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, row_count
 from privlearn.features.kernels import kernel_from_dict
-from privlearn.features.landmarks import LandmarkFeatures
-from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
 
 Function = Any
 

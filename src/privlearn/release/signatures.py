@@ -1,4 +1,4 @@
-"""Signatures of files: Ed25519, or ECDSA on the curve P-256 for keys in hardware that has no other.
+"""Signatures of files, and their keys: Ed25519, or ECDSA on the curve P-256 for keys in hardware that has no other.
 
 An ECDSA signature has a twin that anyone can compute. Only the one with the lower half is accepted, so that a signed
 file has exactly one form of bytes. `in_words` spells a digest in words that people can compare over the telephone.
@@ -6,15 +6,19 @@ file has exactly one form of bytes. `in_words` spells a digest in words that peo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+from privlearn.errors import InvalidParameter
 
 P256 = "ecdsa-p256-sha256"
 """The algorithm as a signature names it; without a name it is Ed25519."""
@@ -119,3 +123,43 @@ def _word(number: int) -> str:
     for alphabet, shift in zip((_CONSONANTS, _VOWELS) * 2 + (_CONSONANTS,), (12, 10, 6, 4, 0), strict=True):
         letters += alphabet[number >> shift & len(alphabet) - 1]
     return letters
+
+
+def read_private_key(path: str | Path) -> Ed25519PrivateKey:
+    """Read a holder's signing key in PEM form, as `openssl genpkey -algorithm ed25519` writes it."""
+    key = _read_key(path, lambda content: load_pem_private_key(content, password=None))
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidParameter(
+            f"{path} is not an Ed25519 key: make one with `openssl genpkey -algorithm ed25519`"
+        )
+    return key
+
+
+def read_public_key(path: str | Path) -> PublicKey:
+    """Read a holder's public key in PEM form, as `openssl pkey -pubout` writes it."""
+    key: PublicKey = _read_key(path, load_pem_public_key)
+    if not is_supported_key(key):
+        raise InvalidParameter(
+            f"{path} is not an Ed25519 public key, nor one of the curve P-256: make it with `openssl pkey -pubout`"
+        )
+    return key
+
+
+def parse_public_key(content: bytes, where: str) -> PublicKey:
+    """Return the public key in PEM form that ``where`` states."""
+    try:
+        key: Any = load_pem_public_key(content)
+    except (TypeError, ValueError):
+        key = None
+    if not is_supported_key(key):
+        raise InvalidParameter(f"what {where} says is not an Ed25519 or P-256 public key in PEM form")
+    return key  # type: ignore[no-any-return]
+
+
+def _read_key(path: str | Path, parse: Callable[[bytes], Any]) -> Any:
+    try:
+        return parse(Path(path).read_bytes())
+    except OSError as error:
+        raise InvalidParameter(f"cannot read the key {path}: {error.strerror}") from None
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"{path} is not an unencrypted PEM key") from None

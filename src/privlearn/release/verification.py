@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
-
-from privlearn.errors import InvalidParameter, VerificationError
+from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.release.archive import read_whole
 from privlearn.release.artifact import Release, read_outcome
@@ -22,7 +17,7 @@ from privlearn.release.curvature_file import Curvature
 from privlearn.release.html import notebook_view
 from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.release.signatures import PublicKey, is_supported_key, key_hex
+from privlearn.release.signatures import PublicKey, key_hex
 
 
 @dataclass(frozen=True)
@@ -171,43 +166,3 @@ def _verification_of(
     return Verification(
         certificate.guarantee, recomputed, is_private, signer, certificate, evaluation, run=run
     )
-
-
-def read_private_key(path: str | Path) -> Ed25519PrivateKey:
-    """Read a holder's signing key in PEM form, as `openssl genpkey -algorithm ed25519` writes it."""
-    key = _read_key(path, lambda content: load_pem_private_key(content, password=None))
-    if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidParameter(
-            f"{path} is not an Ed25519 key: make one with `openssl genpkey -algorithm ed25519`"
-        )
-    return key
-
-
-def read_public_key(path: str | Path) -> PublicKey:
-    """Read a holder's public key in PEM form, as `openssl pkey -pubout` writes it."""
-    key: PublicKey = _read_key(path, load_pem_public_key)
-    if not is_supported_key(key):
-        raise InvalidParameter(
-            f"{path} is not an Ed25519 public key, nor one of the curve P-256: make it with `openssl pkey -pubout`"
-        )
-    return key
-
-
-def parse_public_key(content: bytes, where: str) -> PublicKey:
-    """Return the public key in PEM form that ``where`` states."""
-    try:
-        key: Any = load_pem_public_key(content)
-    except (TypeError, ValueError):
-        key = None
-    if not is_supported_key(key):
-        raise InvalidParameter(f"what {where} says is not an Ed25519 or P-256 public key in PEM form")
-    return key  # type: ignore[no-any-return]
-
-
-def _read_key(path: str | Path, parse: Callable[[bytes], Any]) -> Any:
-    try:
-        return parse(Path(path).read_bytes())
-    except OSError as error:
-        raise InvalidParameter(f"cannot read the key {path}: {error.strerror}") from None
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"{path} is not an unencrypted PEM key") from None

@@ -6,8 +6,8 @@ May import mechanisms, release, budget and estimators. Start reading at `Interac
 """
 
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.sessions.durable import Answers
 from privlearn.sessions.interactive import InteractivePredictor
+from privlearn.sessions.records import Answers
 from privlearn.sessions.semi_interactive import AnsweredModel, learn_from_answers
 from privlearn.sessions.shared import SharedStore
 

@@ -25,10 +25,9 @@ from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.base_certificate import library_versions
 from privlearn.release.model import probabilities_of
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.sessions.durable import Answer, Answers, Record, State, StateStore
 from privlearn.sessions.machines import FrozenLearner, FunctionSession, PinpSession, SessionLearner
 from privlearn.sessions.opening import calibrate, charge_of, freeze, new_state, restore_mechanism
-from privlearn.sessions.points import points_for
+from privlearn.sessions.records import Answer, Answers, Record, State, StateStore, points_for
 from privlearn.sessions.shared import SharedStore
 from privlearn.sessions.state import FileStore
 

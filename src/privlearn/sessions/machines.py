@@ -22,8 +22,7 @@ from privlearn.mechanisms.session.function_release import (
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import Randomness
-from privlearn.sessions.durable import Record, Source, numbers_from_bytes, numbers_to_bytes
-from privlearn.sessions.points import points_for
+from privlearn.sessions.records import Record, Source, numbers_from_bytes, numbers_to_bytes, points_for
 
 
 class SessionLearner(Protocol):

@@ -15,8 +15,8 @@ from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.session.pinp import PINP
 from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.randomness import Randomness
-from privlearn.sessions.durable import State, StateStore
 from privlearn.sessions.machines import FrozenLearner, SessionLearner
+from privlearn.sessions.records import State, StateStore
 
 
 def freeze(learner: SessionLearner) -> FrozenLearner:

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from privlearn.budget.storage import creating, excluding, locate, protect, reading
 from privlearn.errors import SessionError
-from privlearn.sessions.durable import Record, numbers_from_bytes, numbers_to_bytes
+from privlearn.sessions.records import Record, numbers_from_bytes, numbers_to_bytes
 
 FORMAT = 1
 

@@ -225,7 +225,7 @@ def train(
     from privlearn.data.sources.passes import spill_to, watch_passes
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
-    from privlearn.release.verification import read_private_key
+    from privlearn.release.signatures import read_private_key
 
     check_writable(out, force)
     draft = SchemaDraft.load(schema)

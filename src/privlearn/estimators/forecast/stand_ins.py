@@ -11,12 +11,12 @@ import pyarrow as pa
 from scipy.special import ndtr
 
 from privlearn.arrays import Array
+from privlearn.data.datasets import cells_at
 from privlearn.data.encoding.arrays import schema_of_bounds
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
-from privlearn.data.synthetic import cells_at
 from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.forecast.reference import LOG_ODDS_DEVIATION, TARGET_DEVIATION
 from privlearn.features.kernel import row_count

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from privlearn.errors import InvalidParameter
 from privlearn.release.run_record import has_signed
-from privlearn.release.verification import read_private_key
+from privlearn.release.signatures import read_private_key
 
 COORDINATOR_NAME = "coordinator"
 """The coordinator's name among an agreement's keys; no party may have it."""

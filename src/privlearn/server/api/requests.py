@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
-from privlearn.data.synthetic import FROM_SCHEMA
+from privlearn.data.datasets import FROM_SCHEMA
 from privlearn.server.access.keys import Caller
 from privlearn.server.api.schemas import Body, Delta, Epsilon
 from privlearn.server.http import bodies as forms

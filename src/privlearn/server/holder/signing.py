@@ -15,8 +15,7 @@ from pydantic import Field, StrictStr
 
 from privlearn.data.schema.public import PublicModel
 from privlearn.errors import InvalidParameter, StoreUnusable
-from privlearn.release.signatures import PublicKey, SigningKey, lower_form
-from privlearn.release.verification import read_private_key
+from privlearn.release.signatures import PublicKey, SigningKey, lower_form, read_private_key
 
 if TYPE_CHECKING:
     from privlearn.server.holder.settings import ServerSettings

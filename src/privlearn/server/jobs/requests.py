@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from privlearn.data.synthetic import FROM_SCHEMA
+from privlearn.data.datasets import FROM_SCHEMA
 from privlearn.guarantee import Guarantee
 
 FromSchema = Literal["schema"]

@@ -19,7 +19,6 @@ from privlearn.server.pages import (
     dataset_changes,
     desk,
     key_changes,
-    provider,
     result_page,
     sessions,
     signing,
@@ -30,7 +29,6 @@ from privlearn.server.pages.signing import refuse_with_pages
 
 _ROUTERS = (
     signing.router,
-    provider.router,
     desk.router,
     train_page.router,
     result_page.router,

@@ -13,9 +13,8 @@ from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.http.callers import Served
 from privlearn.server.http.media_types import CSV
 from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE, OPEN_SESSION
-from privlearn.server.pages import shell_commands
 from privlearn.server.pages.desk import entries_of
-from privlearn.server.pages.formatting import MAX_STEPS, spending_figure
+from privlearn.server.pages.formatting import KEYS, MAX_STEPS, spending_figure
 from privlearn.server.pages.page import Before, page_router, render
 from privlearn.server.pages.signing import Auditor, Holder
 from privlearn.server.refusals import NotFound
@@ -69,7 +68,7 @@ def keys(request: Request, service: Served, caller: Holder) -> Response:
         caller,
         "keys.html",
         keys=list_keys(service.store),
-        commands=shell_commands.KEYS,
+        commands=KEYS,
         may_change=service.owner.console.changes,
     )
 

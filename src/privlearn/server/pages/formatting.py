@@ -1,4 +1,4 @@
-"""Numbers, times and the history of a budget in the form that pages show."""
+"""Numbers, times and the history of a budget in the form that pages show, and commands to copy for shell and Python."""
 
 from __future__ import annotations
 
@@ -98,3 +98,9 @@ def _time(text: str) -> float:
 def _clock(begin: float, over: float) -> str:
     at = datetime.fromtimestamp(begin, now().tzinfo)
     return at.strftime("%H:%M" if over - begin < 86_400 else "%Y-%m-%d")
+
+
+KEYS = """\
+privlearn keys create owner.toml --analyst NAME
+privlearn keys list owner.toml
+privlearn keys revoke owner.toml KEY"""

@@ -30,6 +30,7 @@ from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE
 from privlearn.server.jobs import results
 from privlearn.server.jobs.requests import Job, JobRequest, ResultInfo
 from privlearn.server.pages.choices import as_sentence, is_form_token, new_form_token
+from privlearn.server.pages.formatting import release_commands
 from privlearn.server.pages.page import (
     Before,
     Form,
@@ -41,7 +42,6 @@ from privlearn.server.pages.page import (
     render,
     text_of,
 )
-from privlearn.server.pages.shell_commands import release_commands
 from privlearn.server.pages.signing import Analyst, ReleaseForm, Visitor
 from privlearn.server.refusals import Conflict, NotFound, TooMany
 from privlearn.server.service import Service

@@ -28,6 +28,7 @@ from privlearn.server.job_kinds.training import OPEN_SESSION
 from privlearn.server.jobs.requests import Predictions, ResultInfo
 from privlearn.server.pages.choices import as_sentence
 from privlearn.server.pages.columns import FieldView, field_views, point_of
+from privlearn.server.pages.formatting import session_commands
 from privlearn.server.pages.page import (
     Before,
     Form,
@@ -37,7 +38,6 @@ from privlearn.server.pages.page import (
     render,
 )
 from privlearn.server.pages.result_page import results_of
-from privlearn.server.pages.shell_commands import session_commands
 from privlearn.server.pages.signing import RowsForm, Visitor
 from privlearn.server.refusals import Conflict, TooLarge
 from privlearn.server.service import Service

@@ -1,9 +1,12 @@
-"""Sign-in and sign-out, the roles that pages require, and the pages for refused requests."""
+"""Sign-in and sign-out, with a key or at the institution's OpenID provider; roles that pages require; refused requests.
+
+There are two cookies: one for a signed-in browser, one for a sign-in attempt at a provider.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Request
@@ -12,14 +15,47 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from privlearn.server.access.keys import Caller, Role
-from privlearn.server.access.logins import caller_of_login, sign_in, sign_out
+from privlearn.server.access.logins import caller_of_login, sign_in, sign_in_person, sign_out
+from privlearn.server.access.openid import SECONDS_AT_PROVIDER, Attempt, Provider, caller_of_claims
 from privlearn.server.http.bodies import file_form
-from privlearn.server.http.callers import address_of, service_of
+from privlearn.server.http.callers import Served, address_of, service_of
 from privlearn.server.http.limits import note_caller
 from privlearn.server.http.logs import note
-from privlearn.server.pages import cookies
 from privlearn.server.pages.page import Form, page_router, problem_page, render, text_of
-from privlearn.server.refusals import AccessRefused, Forbidden
+from privlearn.server.refusals import AccessRefused, Forbidden, NotFound
+
+SameSite = Literal["strict", "lax"]
+
+
+def login_cookie(request: Request) -> str:
+    return _name(request, "privlearn")
+
+
+def attempt_cookie(request: Request) -> str:
+    return _name(request, "privlearn-attempt")
+
+
+def set_cookie(
+    request: Request, answer: Response, name: str, value: str, seconds: int, same: SameSite
+) -> None:
+    """Set a cookie that scripts cannot read."""
+    secure = _is_encrypted(request)
+    answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite=same, secure=secure)
+
+
+def delete_cookie(request: Request, answer: Response, name: str, same: SameSite) -> None:
+    answer.delete_cookie(name, httponly=True, samesite=same, secure=_is_encrypted(request))
+
+
+def _name(request: Request, name: str) -> str:
+    """Return the cookie's name; with TLS its prefix makes browsers refuse cookies set by other hosts."""
+    return f"__Host-{name}" if _is_encrypted(request) else name
+
+
+def _is_encrypted(request: Request) -> bool:
+    server = service_of(request).owner.server
+    return server.uses_tls or server.behind_proxy
+
 
 router = page_router()
 
@@ -27,7 +63,7 @@ router = page_router()
 def signed_in_caller(request: Request) -> Caller:
     """Return the signed-in caller; raise AccessRefused without a valid login."""
     service = service_of(request)
-    token = request.cookies.get(cookies.login_cookie(request), "")
+    token = request.cookies.get(login_cookie(request), "")
     caller = caller_of_login(service.store, token, service.owner.sign_in)
     note(request.scope, key=caller.key_id)
     note_caller(request.scope, caller.name)
@@ -120,15 +156,15 @@ def sign_in_page(request: Request, next: str, **errors: str) -> Response:
 
 def keep_signed_in(request: Request, answer: Response, token: str) -> None:
     hours = service_of(request).owner.sign_in.hours
-    cookies.set_cookie(request, answer, cookies.login_cookie(request), token, hours * 3600, "strict")
+    set_cookie(request, answer, login_cookie(request), token, hours * 3600, "strict")
 
 
 @router.post("/sign-out")
 def leave(request: Request) -> Response:
-    service, token = service_of(request), request.cookies.get(cookies.login_cookie(request), "")
+    service, token = service_of(request), request.cookies.get(login_cookie(request), "")
     sign_out(service.store, token, service.owner.sign_in)
     answer = RedirectResponse("/", 303)
-    cookies.delete_cookie(request, answer, cookies.login_cookie(request), "strict")
+    delete_cookie(request, answer, login_cookie(request), "strict")
     return answer
 
 
@@ -172,3 +208,45 @@ def _caller(request: Request) -> Caller | None:
         return signed_in_caller(request)
     except Exception:  # there is already an error to show
         return None
+
+
+def _provider_of(request: Request) -> Provider:
+    provider: Provider | None = request.app.state.provider
+    if provider is None:
+        raise NotFound("this server has no sign-in provider: sign in with a key")
+    return provider
+
+
+@router.get("/sign-in/provider")
+async def leave_for_provider(request: Request, next: str = "") -> Response:
+    try:
+        address, attempt = await _provider_of(request).begin(local_path(next))
+    except AccessRefused as refusal:
+        return sign_in_page(request, next, provider=f"{refusal}.")
+    answer = RedirectResponse(address, 303)
+    # Lax: the browser must send the cookie although the provider, another site, redirects it here.
+    name = attempt_cookie(request)
+    set_cookie(request, answer, name, attempt.as_cookie(), SECONDS_AT_PROVIDER, "lax")
+    return answer
+
+
+@router.get("/signed-in")
+async def come_back(request: Request, service: Served) -> Response:
+    following = ""
+    try:
+        provider = _provider_of(request)
+        attempt = Attempt.from_cookie(request.cookies.get(attempt_cookie(request), ""))
+        following = local_path(attempt.next)
+        claims = await provider.finish(attempt, request.query_params)
+        caller = caller_of_claims(provider.settings, service.catalog.owner.analysts, claims)
+    except AccessRefused as refusal:
+        request.app.state.limiter.count_failure(address_of(request))
+        return sign_in_page(request, following, provider=f"{refusal}.")
+    note(request.scope, key=caller.key_id)
+    rules = service.owner.sign_in
+    token = await run_in_threadpool(sign_in_person, service.store, caller.role, caller.person, rules)
+    # A page instead of a redirect: browsers withhold strict cookies in a chain of redirects that another site began.
+    answer = render(request, None, "signed_in.html", next=following or "/")
+    keep_signed_in(request, answer, token)
+    delete_cookie(request, answer, attempt_cookie(request), "lax")
+    return answer
