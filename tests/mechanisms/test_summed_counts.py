@@ -15,7 +15,7 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS
-from privlearn.mechanisms.statistics.counts import count
+from privlearn.mechanisms.statistics.exact_counts import count
 from privlearn.mechanisms.summed.summed import NoisySum
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.parties import Cohort, NoiseShare

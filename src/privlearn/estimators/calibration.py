@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from privlearn.accounting import GaussianObjectiveCurves, gaussian_ratio
 from privlearn.errors import InvalidParameter, did_you_mean, preview
 from privlearn.guarantee import Guarantee, check_guarantee
-from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
+from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
 from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
@@ -255,7 +255,8 @@ def calibrate_mechanism(
     task = dataclasses.replace(task, regularization=chosen)
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
     _refuse_loose_tolerance(task.tolerance, calibrated)
-    if may_follow_centring(task, kind, noise, calibration) or (scored and not guarantee.is_private):
+    gaussian = noise == "gaussian" and task.problems == 1 and takes_statistics(kind, calibration)
+    if gaussian or (scored and not guarantee.is_private):
         return _add_statistics(calibrated, task, rows, scored, regularization)
     if scored:
         raise InvalidParameter(

@@ -5,7 +5,7 @@ Sums that are released with noise are sums of whole multiples of a unit: they do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import cast
 
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import blocks, distances
 from privlearn.data.sources.row_source import row_blocks
-from privlearn.estimators.training_rows import ClassTargets, Progress, TrainingRows
+from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Progress, TrainingRows
 from privlearn.mechanisms.oracle import DataOracle
-from privlearn.mechanisms.statistics.centring import UNIT, Centre, Centres
-from privlearn.mechanisms.statistics.counts import count
+from privlearn.mechanisms.statistics.centring import Centre, Centres
+from privlearn.mechanisms.statistics.exact_counts import UNIT, count
+from privlearn.mechanisms.statistics.locations import CountsTargets, Grid
 from privlearn.mechanisms.statistics.score_counts import CountsScores
 from privlearn.mechanisms.task import Task
 from privlearn.release.encoders import RawEncoder
@@ -29,7 +30,7 @@ from privlearn.solvers.problem import Problem, Rows
 from privlearn.solvers.solve import minimise
 
 
-class MemoryOracle(DataOracle, Centres, CountsScores):
+class MemoryOracle(DataOracle, Centres, CountsScores, CountsTargets):
     """Query rows in this process, under a task.
 
     Parameters
@@ -116,6 +117,10 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         if targets.ignored is not None:
             cells = np.where(targets.ignored, -1, cells)
         return count(cells, 2 * width, self._rows.person_weights).reshape(2, width)
+
+    def target_counts(self, grids: Sequence[Grid]) -> Array:
+        columns = zip(grids, cast(NumberTargets, self._rows.targets).values, strict=True)
+        return np.concatenate([grid.count(column, self._rows.person_weights) for grid, column in columns])
 
     @property
     def _without_constant(self) -> int:

@@ -197,6 +197,14 @@ class NumberTargets(Targets):
     def offsets(self) -> list[Array | None]:
         return list(self._columns)
 
+    @property
+    def values(self) -> list[Array]:
+        """PRIVATE: return each row's numbers in their own unit, one array per number."""
+        return [
+            np.ascontiguousarray(column)
+            for column in np.atleast_2d(target_values(np.column_stack(self._columns), self.target_bounds).T)
+        ]
+
     def errors(self, scores: Array) -> Array:
         """PRIVATE: return half the absolute error; the mean of several numbers."""
         apart = np.abs(np.clip(scores, -1.0, 1.0) - np.column_stack(self._columns))

@@ -102,7 +102,7 @@ def _task_of(release: Release) -> Task:
             f"this release can have no curvature: {reason}. Privacy intervals need none: "
             "intervals(release, kind='privacy'), in the shell privlearn inspect MODEL --effects"
         )
-    return dataclasses.replace(release.certificate.task, centring=None, score_counts=None, tolerance=1.0)
+    return dataclasses.replace(release.certificate.task.without_statistics(), tolerance=1.0)
 
 
 def _schema_of(release: Release) -> Schema | None:

@@ -145,8 +145,8 @@ class ReleaseMechanism(CoefficientMechanism):
         Whether ``mechanism="auto"`` may choose it; the first in the list whose theorem holds is chosen.
     answers_questions : bool
         Whether it evaluates the minimiser at points and releases noisy answers.
-    takes_centring : bool
-        Whether its Gaussian noise, calibrated tightly, composes with a centring before it and counts of scores after.
+    takes_statistics : bool
+        Whether, calibrated tightly, it composes with the statistics of `Task`.
     perturbs : {"objective", "minimiser", "answers", "choices"}
         Where the noise enters; an audit derives the distribution of the output from it.
     """
@@ -155,7 +155,7 @@ class ReleaseMechanism(CoefficientMechanism):
     effective_regularization: Any  # a field where calibration may raise it
     is_default: ClassVar[bool] = False
     answers_questions: ClassVar[bool] = False
-    takes_centring: ClassVar[bool] = False
+    takes_statistics: ClassVar[bool] = False
     perturbs: ClassVar[Literal["objective", "minimiser", "answers", "choices"]]
 
     @classmethod
@@ -175,12 +175,7 @@ class ReleaseMechanism(CoefficientMechanism):
 
     @property
     def _depending(self) -> str:
-        parts = [super()._depending]
-        if self.task.centring is not None:
-            parts.append("the mean and the radius of the rows")
-        if self.task.score_counts is not None:
-            parts.append("the probabilities of its scores")
-        return ", and ".join(parts)
+        return ", and ".join([super()._depending, *(part.released for part in self.task.statistics.values())])
 
     @property
     def floating_point(self) -> str:
@@ -215,8 +210,11 @@ class ReleaseMechanism(CoefficientMechanism):
 
     @property
     def gaussian_numbers(self) -> int:
+        if self.noise != "gaussian":
+            return 0
         # twice: objective perturbation has a second draw
-        return 2 * self.task.problems * self.task.dimension if self.noise == "gaussian" else 0
+        own = 2 * self.task.problems * self.task.dimension
+        return own + sum(part.numbers for part in self.task.statistics.values())
 
     @abstractmethod
     def renyi(self, order: float) -> float:
@@ -227,11 +225,15 @@ class ReleaseMechanism(CoefficientMechanism):
         """Touch the data: return the coefficients that may be released."""
 
 
-def may_follow_centring(task: Task, kind: type[Mechanism], noise: str, calibration: str) -> bool:
-    """Return whether a theorem covers the mechanism after a centring of the rows, or before a count of scores."""
-    if not (issubclass(kind, ReleaseMechanism) and kind.takes_centring):
-        return False
-    return task.problems == 1 and (noise, calibration) == ("gaussian", "tight")
+def takes_statistics(kind: type[Mechanism], calibration: str) -> bool:
+    """Return whether a theorem covers the mechanism together with statistics of the same family of noise."""
+    return issubclass(kind, ReleaseMechanism) and kind.takes_statistics and calibration == "tight"
+
+
+def covers_statistics(task: Task, kind: type[Mechanism], noise: str, calibration: str) -> bool:
+    """Return whether a theorem covers the mechanism together with the task's statistics."""
+    cost_of_other_family = task.other_epsilon if noise == "gaussian" else task.other_ratio
+    return takes_statistics(kind, calibration) and not cost_of_other_family
 
 
 MECHANISMS: dict[str, type[Mechanism]] = {}

@@ -9,7 +9,9 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter, check_positive, preview
 from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.statistics.locations import Locations
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
+from privlearn.mechanisms.statistics.statistic import Statistic
 from privlearn.relation import Relation, get_relation
 from privlearn.solvers.certifiable import (
     GAP_TOLERANCE,
@@ -35,6 +37,13 @@ MIN_REGULARIZATION, MAX_REGULARIZATION = 1e-100, 1e100
 
 UNREACHABLE = 1e300
 """A tolerance that every point satisfies."""
+
+STATISTICS: dict[str, type[Statistic]] = {
+    "target_locations": Locations,
+    "centring": Centring,
+    "score_counts": ScoreCounts,
+}
+"""Fields of a task that hold a statistic, in the order in which a fit releases them; certificates use the names."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,8 @@ class Task:
         Duality gap at which the solver stops for the hinge, which has no gradient.
     classes : int
         Number of classes of the softmax loss; 0 for losses of one score.
+    target_locations : Locations, optional
+        Private centre and spread of the numbers to predict.
     centring : Centring, optional
         Private centring of the same records, which moves and scales the rows first.
     score_counts : ScoreCounts, optional
@@ -98,6 +109,7 @@ class Task:
     parties_per_person: int = 1
     gap: float = GAP_TOLERANCE
     classes: int = 0
+    target_locations: Locations | None = None
     centring: Centring | None = None
     score_counts: ScoreCounts | None = None
     prior_norm: float = 0.0
@@ -212,12 +224,27 @@ class Task:
         return get_relation(self.neighbours)
 
     @property
+    def statistics(self) -> dict[str, Statistic]:
+        """The statistics that are released with the model, by name."""
+        values = {name: getattr(self, name) for name in STATISTICS}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def without_statistics(self) -> Task:
+        """Return the task of the model alone."""
+        return dataclasses.replace(self, **dict.fromkeys(STATISTICS))
+
+    @property
     def other_ratio(self) -> float:
-        """Ratio of the Gaussian mechanism that dominates centring and counts of scores; 0 without them."""
-        parts = (self.centring, self.score_counts)
+        """Ratio of the Gaussian mechanism that dominates the statistics; 0 without them, or if their noise is pure."""
         # A person with m rows moves every sum and count m times as far.
         rows = self.records_of_a_person
-        return rows * math.hypot(*(part.ratio(self.relation) for part in parts if part is not None))
+        return rows * math.hypot(*(part.ratio(self.relation) for part in self.statistics.values()))
+
+    @property
+    def other_epsilon(self) -> float:
+        """Cost of the statistics with pure noise; 0 without them."""
+        rows = self.records_of_a_person
+        return rows * math.fsum(part.epsilon(self.relation) for part in self.statistics.values())
 
     @property
     def mass_bound(self) -> float:

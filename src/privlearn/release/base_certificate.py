@@ -255,8 +255,7 @@ class BaseCertificate(ABC):
         """Return the public parameters of what was learnt; empty for certificates of counts."""
         task = self.task
         stated = {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields}
-        extras = {"centring": task.centring, "score_counts": task.score_counts}
-        return {"task": stated} | {name: part.to_dict() for name, part in extras.items() if part is not None}
+        return {"task": stated} | {name: part.to_dict() for name, part in task.statistics.items()}
 
     def _solver(self) -> dict[str, Any]:
         return {}
@@ -300,8 +299,7 @@ class BaseCertificate(ABC):
         """Return the loss, and the other parameters of what was learnt; both empty for certificates of counts."""
         task = self.task
         loss = ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None)
-        extras = {"centring": task.centring, "score counts": task.score_counts}
-        parts = {name: format_value(part.to_dict()) for name, part in extras.items() if part is not None}
+        parts = {_label(name): format_value(part.to_dict()) for name, part in task.statistics.items()}
         return {"loss": loss}, {"regularization": format_value(task.regularization)} | parts
 
     @property

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
 from privlearn.imports import look_up
-from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
+from privlearn.mechanisms.mechanism import ReleaseMechanism, covers_statistics, mechanisms_of
 from privlearn.mechanisms.search.search import Search, SearchResult
-from privlearn.mechanisms.statistics.centring import centring_from_dict
-from privlearn.mechanisms.statistics.score_counts import score_counts_from_dict
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.summed.summed_moments import MomentsRegression, SummedMoments
+from privlearn.mechanisms.task import STATISTICS
 from privlearn.release.base_certificate import (
     BaseCertificate,
     format_value,
@@ -66,7 +65,7 @@ class Certificate(BaseCertificate):
     def _read_mechanism(cls, record: Mapping[str, Any]) -> ReleaseMechanism | SummedMechanism:
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
-        task = read_task(record, guarantee, **_read_gap(record), **_read_extras(record))
+        task = read_task(record, guarantee, **_read_gap(record), **_read_statistics(record))
         known: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
         kind = look_up(known, theorem["mechanism"], "mechanism")
         reason = kind.explain_refusal(task, theorem["noise"])
@@ -76,11 +75,10 @@ class Certificate(BaseCertificate):
             raise VerificationError(
                 "parties_per_person above 1 needs a mechanism that sums over several parties"
             )
-        alone = task.centring is None and (task.score_counts is None or not guarantee.is_private)
-        if not alone and not may_follow_centring(task, kind, theorem["noise"], theorem["calibration"]):
-            raise VerificationError(
-                "no theorem covers this mechanism together with a centring or counts of scores"
-            )
+        may_be_exact = not guarantee.is_private and issubclass(kind, ReleaseMechanism)
+        alone = not task.statistics or may_be_exact
+        if not alone and not covers_statistics(task, kind, theorem["noise"], theorem["calibration"]):
+            raise VerificationError("no theorem covers this mechanism together with such statistics")
         chosen = read_calibration(record["constants"], kind.calibrated_constants, guarantee)
         return kind(task, guarantee, theorem["noise"], theorem["calibration"], **chosen)  # type: ignore[no-any-return]
 
@@ -111,15 +109,9 @@ class Certificate(BaseCertificate):
         return {"coefficients": f"{self.task.problems} x {self.task.dimension}"} | encoding
 
 
-_EXTRAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "centring": centring_from_dict,
-    "score_counts": score_counts_from_dict,
-}
-
-
-def _read_extras(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mechanisms that moved and scaled the rows, or learnt probabilities, within the same guarantee."""
-    return {name: read(record[name]) for name, read in _EXTRAS.items() if name in record}
+def _read_statistics(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the statistics that were released with the model, within the same guarantee."""
+    return {name: kind.from_dict(record[name]) for name, kind in STATISTICS.items() if name in record}
 
 
 def _read_gap(record: Mapping[str, Any]) -> dict[str, float]:

@@ -5,6 +5,7 @@ Noise is added by the caller, never on a worker: a worker receives coefficients 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from privlearn.estimators.cluster.rows import FeaturesOnCluster
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.training_rows import Progress, TrainingRows
 from privlearn.mechanisms.statistics.centring import Centre
+from privlearn.mechanisms.statistics.locations import Grid
 from privlearn.mechanisms.task import Task
 from privlearn.solvers.summed import RowPartitions, minimise_summed, minimise_summed_multinomial
 
@@ -53,6 +55,9 @@ class ClusterOracle(MemoryOracle):
 
     def score_counts(self, coefficients: Array, edges: Array) -> Array:
         return cast(Array, self._sum(MemoryOracle.score_counts, coefficients, edges))
+
+    def target_counts(self, grids: Sequence[Grid]) -> Array:
+        return cast(Array, self._sum(MemoryOracle.target_counts, grids))
 
     def minimise(self, linear: Array | None, regularization: float) -> Array:
         if self._task.loss.argument == "classes":

@@ -68,8 +68,8 @@ class ObjectivePerturbation(ReleaseMechanism):
     sqrt(m^2 + u^2), and HS(epsilon - s, u) is added, but not for residuals. Pure noise: 2 t over its scale is added to
     epsilon.
 
-    A centring before it, or counts of scores after it, for one problem, of ratio r is one more such noise: u becomes
-    sqrt(u^2 + r^2) (docs/theory/centring.md, docs/theory/calibration.md).
+    Statistics released with it, of Gaussian ratio r together, are one more such noise: in each problem u becomes
+    sqrt(u^2 + r^2 / K). Those with pure noise add their epsilon (docs/theory/centring.md, docs/theory/locations.md).
 
     **Calibrations**: ``tight`` as above, with D raised until s takes at most half of epsilon; ``cms11`` (norm_gamma)
     and ``ra12`` (gaussian) keep the papers' s = 2 log(1 + c / (N Lam)) and their rule for D, and ``ra12`` its
@@ -84,7 +84,7 @@ class ObjectivePerturbation(ReleaseMechanism):
     title = "objective perturbation"
     page = "objective"
     is_default = True
-    takes_centring = True
+    takes_statistics = True
     perturbs = "objective"
     calibrated_constants = ("effective_regularization", "noise_scale", "tolerance_noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -152,7 +152,8 @@ class ObjectivePerturbation(ReleaseMechanism):
         if self.noise == "norm_gamma":
             main = task.gradient_sensitivity / self.noise_scale + self.slack
             tolerance = 2.0 * self.solver_distance / self.tolerance_noise_scale
-            return Guarantee(task.problems * (main + tolerance), 0.0, task.neighbours)
+            whole = task.problems * (main + tolerance) + task.other_epsilon
+            return Guarantee(whole, 0.0, task.neighbours)
         delta = self._ra12_delta() if self.calibration == "ra12" else self._delta_of_problems()
         return Guarantee(self.guarantee.epsilon, delta, task.neighbours)
 
@@ -165,7 +166,7 @@ class ObjectivePerturbation(ReleaseMechanism):
     def renyi(self, order: float) -> float:
         if self.noise == "norm_gamma":
             return pure_renyi(self.spends().epsilon, order)
-        task, other_ratio = self.task, math.hypot(self._tolerance_ratio, self.task.other_ratio)
+        task, other_ratio = self.task, math.hypot(self._tolerance_ratio, self._statistics_ratio)
         alone = GaussianObjectiveCurve(self.ratio, self.slack, task.has_open_sign, task.corners)
         return task.problems * (renyi_divergence(alone, order) + order * other_ratio**2 / 2.0)
 
@@ -223,7 +224,7 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     @property
     def _main_epsilon(self) -> float:
-        return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)
+        return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE) - self.task.other_epsilon
 
     def _curve(self, ratio: float, tolerance_ratio: float) -> GaussianObjectiveCurve:
         """Return the curve of one problem."""
@@ -233,8 +234,13 @@ class ObjectivePerturbation(ReleaseMechanism):
             self.slack,
             task.has_open_sign,
             task.corners,
-            math.hypot(tolerance_ratio, task.other_ratio),
+            math.hypot(tolerance_ratio, self._statistics_ratio),
         )
+
+    @property
+    def _statistics_ratio(self) -> float:
+        """Return one problem's part of the ratio of the statistics: K such parts compose to the whole."""
+        return self.task.other_ratio / math.sqrt(self.task.problems)
 
     @property
     def _tolerance_ratio(self) -> float:
@@ -261,7 +267,7 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     def _min_scale(self) -> float:
         task, sensitivity = self.task, self.task.gradient_sensitivity
-        share = self._main_epsilon * (1.0 - MARGIN) / task.problems - self.slack
+        share = (self._main_epsilon - self.guarantee.epsilon * MARGIN) / task.problems - self.slack
         if self.noise == "norm_gamma":
             return sensitivity / share
         if self.calibration == "ra12":
@@ -272,7 +278,7 @@ class ObjectivePerturbation(ReleaseMechanism):
             self.guarantee.delta,
             times=task.problems,
             curve=GaussianObjectiveCurves(
-                self.slack, task.has_open_sign, task.corners, task.other_ratio, TOLERANCE_RATIO
+                self.slack, task.has_open_sign, task.corners, self._statistics_ratio, TOLERANCE_RATIO
             ),
         )
         return sensitivity / (ratio * (1.0 - MARGIN))
@@ -291,7 +297,7 @@ class ObjectivePerturbation(ReleaseMechanism):
 
 def _raise_regularization(task: Task, epsilon: float, calibration: str) -> float:
     """Return Lambda + D: raised where the Jacobian's slack would take too much of epsilon."""
-    share = epsilon * (1.0 - TOLERANCE_SHARE) * (1.0 - MARGIN) / task.problems
+    share = (epsilon * (1.0 - TOLERANCE_SHARE) * (1.0 - MARGIN) - task.other_epsilon) / task.problems
     slack = task.jacobian_slack(task.regularization)
     # The papers count the slack twice and raise only when it takes all of epsilon; both raise to half of epsilon.
     target, limit = (share / 2.0, share / 2.0) if calibration == "tight" else (share / 4.0, share / 2.0)

@@ -31,8 +31,8 @@ class OutputPerturbation(ReleaseMechanism):
     - ``gaussian``: delta(epsilon) = HS(epsilon, sqrt(K) D / scale + sqrt(K d) 2^-44), the hockey-stick divergence of
       two normals at that distance. The noise in one prediction does not grow with d.
 
-    A centring before it, and counts of scores after it, add their ratios, in squares, to that of the Gaussian noise
-    (docs/theory/centring.md, docs/theory/calibration.md).
+    Statistics released with it add their ratios, in squares, to that of the Gaussian noise, or their epsilons to that
+    of pure noise (docs/theory/centring.md, docs/theory/locations.md).
     The 2^-44 terms cover rounding to the noise's grid. The argument: docs/theory/output.md.
 
     **Calibrations**: ``tight`` as above; ``cms11`` (norm_gamma) is the same; ``rbht`` (laplace) keeps RBHT Lemma 9's
@@ -56,7 +56,7 @@ class OutputPerturbation(ReleaseMechanism):
     title = "output perturbation"
     page = "output"
     is_default = True
-    takes_centring = True
+    takes_statistics = True
     perturbs = "minimiser"
     calibrated_constants = ("noise_scale",)
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -109,7 +109,7 @@ class OutputPerturbation(ReleaseMechanism):
         per_problem = self.sensitivity / scale
         if self.noise == "laplace":
             per_problem = math.sqrt(task.dimension) * per_problem + task.dimension * 2.0**-GRID_BITS
-        return Guarantee(task.problems * per_problem, 0.0, task.neighbours)
+        return Guarantee(task.problems * per_problem + task.other_epsilon, 0.0, task.neighbours)
 
     def curve(self) -> Curve:
         """Return the Gaussian mechanism's curve; of other noise, what (epsilon, 0) implies."""
@@ -154,7 +154,7 @@ class OutputPerturbation(ReleaseMechanism):
             whole = gaussian_ratio(epsilon, self.guarantee.delta) * (1.0 - MARGIN)
             ratio = math.sqrt(whole**2 - task.other_ratio**2) - self._grid_ratio
             return math.sqrt(task.problems) * self.sensitivity / ratio
-        share = epsilon * (1.0 - MARGIN) / task.problems
+        share = (epsilon * (1.0 - MARGIN) - task.other_epsilon) / task.problems
         if self.noise == "laplace":
             return math.sqrt(task.dimension) * self.sensitivity / (share - task.dimension * 2.0**-GRID_BITS)
         return self.sensitivity / share

@@ -10,18 +10,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import check_positive, whole_number
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
+from privlearn.mechanisms.statistics.exact_counts import UNIT
+from privlearn.mechanisms.statistics.statistic import Statistic
 from privlearn.randomness import Randomness
 from privlearn.relation import Relation
-
-UNIT = 2.0**20
-"""Sums are made of whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""
 
 _COUNTS = 6
 _RADII = tuple(2.0 ** (1.0 - step / 8.0) for step in range(2**_COUNTS))
@@ -55,7 +54,7 @@ class Centres(Protocol):
 
 
 @dataclass(frozen=True)
-class Centring:
+class Centring(Statistic):
     """A mean and a radius, with Gaussian noise.
 
     **Theorem** (docs/theory/centring.md). Rows have d features and norm at most B. One person, with one row or with
@@ -83,6 +82,8 @@ class Centring:
     mean_noise_scale: float
     count_noise_scale: float
 
+    released: ClassVar[str] = "the mean and the radius of the rows"
+
     def __post_init__(self) -> None:
         check_positive(
             features=self.features,
@@ -104,12 +105,15 @@ class Centring:
         )
 
     @property
+    def numbers(self) -> int:
+        return self.features + _COUNTS
+
+    @property
     def radii(self) -> tuple[float, ...]:
         """Radii of which one is released, in decreasing order."""
         return tuple(radius * self.bound for radius in _RADII)
 
     def ratio(self, relation: Relation) -> float:
-        """Return the ratio of the Gaussian mechanism that dominates it."""
         mean = row_sum_sensitivity(relation, self.features, self.bound) / self.mean_noise_scale
         mean += math.sqrt(self.features) * 2.0**-GRID_BITS
         return math.hypot(mean, math.sqrt(_COUNTS) / self.count_noise_scale)
@@ -129,7 +133,6 @@ class Centring:
         return Centre(mean, self.radii[low])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of certificates."""
         return {
             "features": self.features,
             "bound": self.bound,
@@ -138,11 +141,10 @@ class Centring:
             "count_noise_scale": self.count_noise_scale,
         }
 
-
-def centring_from_dict(record: Mapping[str, Any]) -> Centring:
-    """Return the centring of a certificate: the inverse of `Centring.to_dict`."""
-    scales = {name: float(record[name]) for name in ("bound", "mean_noise_scale", "count_noise_scale")}
-    return Centring(whole_number(record["features"], "features"), **scales)
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Centring:
+        scales = {name: float(record[name]) for name in ("bound", "mean_noise_scale", "count_noise_scale")}
+        return cls(whole_number(record["features"], "features"), **scales)
 
 
 def row_sum_sensitivity(relation: Relation, features: int, bound: float) -> float:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privlearn.accounting import MARGIN, Curve, GaussianCurve, PureCurve, gaussian_delta, gaussian_ratio
 from privlearn.arrays import Array
@@ -21,11 +20,7 @@ from privlearn.mechanisms.mechanism import Mechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, FLOATING_POINT, GRID_BITS, coordinate_deviation
 from privlearn.randomness import Randomness
 
-UNIT = 2.0**20
-"""Counts are whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""
-
 _GRID = 2.0**-GRID_BITS
-_NO_CELL = -1
 
 
 @register_mechanism
@@ -189,7 +184,7 @@ class NoisyCounts(Mechanism):
         }
 
     def run(self, tables: Sequence[Array], randomness: Randomness) -> list[Array]:
-        """Touch the data: add noise to PRIVATE counts, made by `count`; the result may be released."""
+        """Touch the data: add noise to PRIVATE counts, made by `exact_counts.count`; the result may be released."""
         if tuple(table.size for table in tables) != self.cells:
             raise InvalidParameter(
                 "the sizes of the tables must equal the cells that the noise was calibrated for"
@@ -210,16 +205,6 @@ class NoisyCounts(Mechanism):
             return math.fsum(sensitivity / scale + cells * _GRID for cells, scale in tables)
         sensitivity = _sensitivity_l2(self.guarantee, self.rows_per_person)
         return math.hypot(*(sensitivity / scale + math.sqrt(cells) * _GRID for cells, scale in tables))
-
-
-def count(cell: NDArray[np.int64], cells: int, weights: Array | None = None) -> Array:
-    """PRIVATE: return the exact number of rows in each cell; rows in the cell -1 are not counted.
-
-    Weights, which add up to at most 1 per person, are rounded down to multiples of 1 / UNIT.
-    """
-    units = np.full(len(cell), UNIT) if weights is None else np.floor(weights * UNIT)
-    inside = cell > _NO_CELL
-    return np.asarray(np.bincount(cell[inside], weights=units[inside], minlength=cells) / UNIT)
 
 
 def _sensitivity_l1(guarantee: Guarantee, rows: int) -> float:

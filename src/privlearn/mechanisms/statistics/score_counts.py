@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.mechanisms.noise import add_gaussian
+from privlearn.mechanisms.statistics.statistic import Statistic
 from privlearn.randomness import Randomness
 from privlearn.relation import Relation
 
@@ -39,7 +40,7 @@ class CountsScores(Protocol):
 
 
 @dataclass(frozen=True)
-class ScoreCounts:
+class ScoreCounts(Statistic):
     """Counts of records by class and score, with Gaussian noise.
 
     **Theorem** (docs/theory/calibration.md). A record counts once, in one of 2 * 16 cells that follow from it and from
@@ -60,6 +61,8 @@ class ScoreCounts:
 
     noise_scale: float
 
+    released: ClassVar[str] = "the probabilities of its scores"
+
     def __post_init__(self) -> None:
         if not 0.0 <= self.noise_scale < 2.0**24:  # beyond, counts would not lie on the noise's grid
             raise InvalidParameter("the noise of counts must lie between 0 and 2^24")
@@ -69,8 +72,11 @@ class ScoreCounts:
         """Return the counts that cost a Gaussian mechanism of that ratio."""
         return cls(relation.counts / ratio)
 
+    @property
+    def numbers(self) -> int:
+        return 2 * BINS
+
     def ratio(self, relation: Relation) -> float:
-        """Return the ratio of the Gaussian mechanism that dominates it."""
         return relation.counts / self.noise_scale
 
     def run(self, oracle: CountsScores, coefficients: Array, randomness: Randomness) -> Array:
@@ -79,10 +85,8 @@ class ScoreCounts:
         return add_gaussian(counts, self.noise_scale, randomness) if self.noise_scale else counts
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of certificates."""
         return {"bins": BINS, "reach": REACH, "noise_scale": self.noise_scale}
 
-
-def score_counts_from_dict(record: Mapping[str, Any]) -> ScoreCounts:
-    """Return the counts of a certificate: the inverse of `ScoreCounts.to_dict`."""
-    return ScoreCounts(float(record["noise_scale"]))
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> ScoreCounts:
+        return cls(float(record["noise_scale"]))

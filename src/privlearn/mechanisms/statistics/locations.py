@@ -1,0 +1,169 @@
+"""Private centre and spread of numbers: one noisy histogram each over a public grid, read as quantiles.
+
+Wide bounds cost little: the grid is fine near an origin and coarse far away. The argument: docs/theory/locations.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.errors import InvalidParameter, check_positive, whole_number
+from privlearn.imports import optimize
+from privlearn.mechanisms.statistics.exact_counts import count
+from privlearn.mechanisms.statistics.statistic import HistogramStatistic
+from privlearn.randomness import Randomness
+
+MANY_CELLS, FEW_CELLS = 256, 64
+"""Numbers of cells: with few of them, sums over cells have half the noise."""
+
+_FINEST = 2.0**-20
+"""Half width of the part of a grid with equal cells, relative to the range: bounds may be far too wide."""
+
+_TAILS = ((0.25, 1.0), (0.1, 0.5), (0.025, 0.25))
+"""Tail shares whose quantiles measure the spread, and the weight of each: where most numbers are equal, the quartiles
+coincide, and a smaller tail shows that there is a spread."""
+
+_NORMAL_QUANTILES = {0.25: 0.6744897501960817, 0.1: 1.2815515655446004, 0.025: 1.9599639845400545}
+
+
+@dataclass(frozen=True)
+class Location:
+    """Centre and spread of numbers: about their median and their standard deviation."""
+
+    centre: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A public partition of the numbers between two bounds: equal steps of asinh around an origin.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Public bounds; numbers outside count in the outer cells.
+    origin : float
+        Where the cells are finest.
+    cells : int
+    """
+
+    lower: float
+    upper: float
+    origin: float
+    cells: int
+
+    def __post_init__(self) -> None:
+        if not (self.lower < self.upper and math.isfinite(self.upper - self.lower)):
+            raise InvalidParameter("a grid needs two finite bounds, the lower one first")
+        if not self.lower <= self.origin <= self.upper:
+            raise InvalidParameter("the origin of a grid must lie between its bounds")
+        whole_number(self.cells, "cells")
+
+    @classmethod
+    def between(cls, lower: float, upper: float, cells: int, typical: float | None = None) -> Grid:
+        """Return the grid around a typical number, or else around the number nearest to 0."""
+        nearest = 0.0 if typical is None else typical
+        return cls(lower, upper, min(max(nearest, lower), upper), cells)
+
+    @property
+    def edges(self) -> Array:
+        """Ends of the cells, from lower to upper."""
+        finest = (self.upper - self.lower) * _FINEST
+        ends = [math.asinh((end - self.origin) / finest) for end in (self.lower, self.upper)]
+        edges = self.origin + finest * np.sinh(np.linspace(*ends, self.cells + 1))
+        edges[0], edges[-1] = self.lower, self.upper
+        return np.asarray(np.maximum.accumulate(edges))
+
+    def count(self, numbers: Array, weights: Array | None = None) -> Array:
+        """PRIVATE: return the exact weight of the numbers in each cell; see `exact_counts.count`."""
+        return count(np.searchsorted(self.edges[1:-1], numbers), self.cells, weights)
+
+
+class CountsTargets(Protocol):
+    """Counts the numbers to predict."""
+
+    @abstractmethod
+    def target_counts(self, grids: Sequence[Grid]) -> Array:
+        """PRIVATE: return the weight of the records in each cell, exactly: one histogram per number, in a chain."""
+
+
+@dataclass(frozen=True)
+class Locations(HistogramStatistic):
+    """Centre and spread of one or several columns of numbers, from one noisy histogram each.
+
+    **Theorem**: that of `HistogramStatistic`. Quantiles are post-processing.
+
+    Parameters
+    ----------
+    grids : tuple of Grid
+        One for each column, with as many cells as ``cells`` has.
+    """
+
+    grids: tuple[Grid, ...]
+
+    released: ClassVar[str] = "centre and spread of the target"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if tuple(grid.cells for grid in self.grids) != self.cells:
+            raise InvalidParameter("there must be one grid for each histogram, with its number of cells")
+
+    @classmethod
+    def on(cls, grids: Sequence[Grid], noise: str, noise_scale: float) -> Self:
+        """Return the statistic of these grids."""
+        return cls(tuple(grid.cells for grid in grids), noise, noise_scale, tuple(grids))
+
+    @property
+    def sum_deviation(self) -> float:
+        """Largest standard deviation of a number of records below an edge, where their total is known."""
+        return self.deviation * math.sqrt(max(self.cells)) / 2.0
+
+    def run(self, oracle: CountsTargets, total: int, randomness: Randomness) -> list[Location]:
+        """Touch the data: return a location for each number to predict, which may be released."""
+        counts = np.split(oracle.target_counts(self.grids), np.cumsum(self.cells)[:-1])
+        return self.locate(counts, total, randomness)
+
+    def locate(self, counts: Sequence[Array], total: int, randomness: Randomness) -> list[Location]:
+        """Touch the data: return a location for each histogram of PRIVATE counts, made by `Grid.count`."""
+        noisy = self.add_noise(counts, randomness)
+        return [location_of(table, grid, total) for table, grid in zip(noisy, self.grids, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        grids = [[grid.lower, grid.upper, grid.origin] for grid in self.grids]
+        return super().to_dict() | {"grids": grids}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        pairs = zip(record["grids"], record["cells"], strict=True)
+        grids = [Grid(*map(float, ends), cells) for ends, cells in pairs]
+        return cls.on(grids, record["noise"], float(record["noise_scale"]))
+
+
+def location_of(noisy: Array, grid: Grid, total: int) -> Location:
+    """Return centre and spread of a noisy histogram of ``total`` records, also where noise has drowned it.
+
+    The sums over cells are made to end at the total, which is public, and to increase; their crossings are quantiles.
+    The spread is at least the width of the centre's cell.
+    """
+    check_positive(total=total)
+    edges, below = grid.edges, np.concatenate([[0.0], np.cumsum(noisy)])
+    below += np.linspace(0.0, 1.0, len(below)) * (total - below[-1])
+    shares = np.clip(optimize.isotonic_regression(below).x / total, 0.0, 1.0)
+
+    def quantile(share: float) -> float:
+        return float(np.interp(share, shares, edges))
+
+    centre = quantile(0.5)
+    spreads = [
+        weight * (quantile(1.0 - tail) - quantile(tail)) / (2.0 * _NORMAL_QUANTILES[tail])
+        for tail, weight in _TAILS
+    ]
+    cell = int(np.clip(np.searchsorted(edges, centre), 1, grid.cells))
+    return Location(centre, max(*spreads, float(edges[cell] - edges[cell - 1])))
