@@ -231,7 +231,8 @@ class Task:
 
     def without_statistics(self) -> Task:
         """Return the task of the model alone."""
-        return dataclasses.replace(self, **dict.fromkeys(STATISTICS))
+        none: dict[str, Any] = dict.fromkeys(STATISTICS)
+        return dataclasses.replace(self, **none)
 
     @property
     def other_ratio(self) -> float:

@@ -76,8 +76,8 @@ class Grid:
     def edges(self) -> Array:
         """Ends of the cells, from lower to upper."""
         finest = (self.upper - self.lower) * _FINEST
-        ends = [math.asinh((end - self.origin) / finest) for end in (self.lower, self.upper)]
-        edges = self.origin + finest * np.sinh(np.linspace(*ends, self.cells + 1))
+        first, last = (math.asinh((end - self.origin) / finest) for end in (self.lower, self.upper))
+        edges = self.origin + finest * np.sinh(np.linspace(first, last, self.cells + 1))
         edges[0], edges[-1] = self.lower, self.upper
         return np.asarray(np.maximum.accumulate(edges))
 
@@ -142,7 +142,9 @@ class Locations(HistogramStatistic):
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         pairs = zip(record["grids"], record["cells"], strict=True)
-        grids = [Grid(*map(float, ends), cells) for ends, cells in pairs]
+        grids = [
+            Grid(float(lower), float(upper), float(origin), cells) for (lower, upper, origin), cells in pairs
+        ]
         return cls.on(grids, record["noise"], float(record["noise_scale"]))
 
 
