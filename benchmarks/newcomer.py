@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,8 +147,8 @@ def show_rates(splits: int) -> None:
             )
 
 
-def _r2(make: Callable[[Rng], Table], splits: int, **parameters: Any) -> float:
-    table, found = make(np.random.default_rng(11)), []
+def _r2(table: Table, splits: int, **parameters: Any) -> float:
+    found = []
     name = table.schema["target"]["name"]
     for seed in range(splits):
         train, test = split(table, seed)
@@ -162,15 +161,11 @@ def show_costs(splits: int) -> None:
     print("| upper bound | delta | epsilon 1 | epsilon 4 | epsilon inf |")
     print("|---|---|---|---|---|")
     for upper in (40_000.0, 150_000.0, 1_000_000.0):
+        table = costs(np.random.default_rng(11), upper)
         for delta in (1e-6, 0.0):
             cells = [
-                _r2(
-                    lambda rng, u=upper: costs(rng, u),
-                    splits if np.isfinite(e) else 1,
-                    epsilon=e,
-                    delta=delta,
-                )  # type: ignore[misc]
-                for e in (1.0, 4.0, np.inf)
+                _r2(table, splits if np.isfinite(epsilon) else 1, epsilon=epsilon, delta=delta)
+                for epsilon in (1.0, 4.0, np.inf)
             ]
             print(
                 f"| {upper:,.0f} | {delta:g} | " + " | ".join(f"{r2:.3f}" for r2 in cells) + " |", flush=True
@@ -180,7 +175,10 @@ def show_costs(splits: int) -> None:
 def show_visits(splits: int) -> None:
     print("| table | epsilon 0.5 | epsilon 1 | epsilon 4 | epsilon inf |")
     print("|---|---|---|---|---|")
-    cells = [_r2(visits, splits if np.isfinite(e) else 1, epsilon=e, delta=1e-6) for e in (*EPSILONS, np.inf)]
+    cells = [
+        _r2(visits(np.random.default_rng(11)), splits if np.isfinite(e) else 1, epsilon=e, delta=1e-6)
+        for e in (*EPSILONS, np.inf)
+    ]
     print("| visits | " + " | ".join(f"{r2:.3f}" for r2 in cells) + " |", flush=True)
 
 
