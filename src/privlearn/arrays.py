@@ -76,7 +76,12 @@ def shorten(rows: Features) -> None:
 
 def safe_norm(rows: Features) -> float:
     """Return a norm just below 1 that stays below 1 when products are rounded to the rows' precision."""
-    return margin(rows.shape[1]) * (1.0 if rows.dtype == np.float64 else 1.0 - 2.0**-22)
+    return safe_length(rows.shape[1], rows.dtype)
+
+
+def safe_length(dimension: int, precision: Any) -> float:
+    """Return `safe_norm` for rows of this many numbers, from their type."""
+    return margin(dimension) * (1.0 if precision == np.float64 else 1.0 - 2.0**-22)
 
 
 def rescale_dense(rows: Array, dimension: int | None = None) -> None:

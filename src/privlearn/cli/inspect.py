@@ -195,11 +195,14 @@ def _show(model: Model, largest: int) -> None:
 def _description(model: Model) -> list[str]:
     """Return lines on what the model reads: the columns of a schema, plain arrays, or objects of its kernel."""
     from privlearn.data.encoding.arrays import ArrayEncoder
+    from privlearn.features.map_encoder import MapEncoder
     from privlearn.release.encoders import base_of
 
     base = base_of(model.encoder)
     if base is None:
         return [f"{_kernel_input(model.encoder)}; {_predictions(model)}"]
+    if isinstance(base, MapEncoder):
+        return [f"Rows for {base.features!r}, {_predictions(model)}"]
     if isinstance(base, ArrayEncoder):
         return [f"Plain arrays: {base.n_features} columns, {_predictions(model)}"]
     schema: Any = base.schema

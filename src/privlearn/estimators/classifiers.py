@@ -17,6 +17,7 @@ from privlearn.estimators.scikit_learn import ClassifierMixin
 from privlearn.estimators.target_readers import ClassReader
 from privlearn.estimators.training_rows import ClassTargets, Progress, Targets
 from privlearn.features.kernel import Kernel
+from privlearn.features.public_map import PublicMap
 from privlearn.release.artifact import Release
 from privlearn.release.encoders import base_of
 from privlearn.release.model import LinearModel
@@ -46,6 +47,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         As in scikit-learn.
     kernel_bound : float, optional
         Public bound of k(x, x), for functions and precomputed kernels.
+    features : PublicMap or str, optional
+        Public map from raw rows to features of norm at most 1, recorded in the release; it replaces ``schema``,
+        ``norm_bound`` and ``column_bounds``. ``"scattering"`` reads images of shape (n, height, width), ``"text"`` a
+        list of texts, and the name of an ``.npz`` or ``.onnx`` file vectors. `ScatteringFeatures`, `TextFeatures` and
+        `WeightsFeatures` have more settings.
     public_points : table, array, sequence or "schema", optional
         Public, unlabelled points like those that will be predicted. They become part of the release. ``"schema"``
         simulates 125 to 1000 points, uniformly within the schema's ranges and lists (``column_bounds``, or the ball
@@ -138,7 +144,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
 
     classes: Sequence[Any] | None
     class_weight: Mapping[Any, float] | None
-    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "classes")
+    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "features", "classes")
     _instead_of_weights = "; use class_weight={label: weight} for classes"
 
     def __init__(
@@ -149,6 +155,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
+        features: str | PublicMap | None = None,
         public_points: Any = None,
         fourier_pairs: int = 500,
         fourier_seed: int = 0,

@@ -32,6 +32,7 @@ from privlearn.estimators.regularizer import divide_by_weights, public_coefficie
 from privlearn.estimators.scikit_learn import check_callers
 from privlearn.estimators.training_rows import Progress, TrainingRows
 from privlearn.features.kernels import LinearKernel
+from privlearn.features.public_map import PublicMap
 from privlearn.guarantee import Guarantee
 from privlearn.randomness import randomness_from
 from privlearn.relation import get_relation
@@ -52,6 +53,7 @@ class PrivateEstimator(Learner):
     delta: float
     neighbours: str
     expected_records: int | None
+    features: str | PublicMap | None
     public_points: Any
     fourier_pairs: int
     fourier_seed: int
@@ -173,7 +175,8 @@ class PrivateEstimator(Learner):
 
     @property
     def _is_undescribed(self) -> bool:
-        return self.schema is None and self.norm_bound is None and self.column_bounds is None
+        declared = (self.schema, self.norm_bound, self.column_bounds, self.features)
+        return all(each is None for each in declared)
 
     def resolution(
         self, schema: Schema, records: int, guarantee: Guarantee | None = None

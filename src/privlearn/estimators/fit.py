@@ -14,7 +14,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.budget.charge import Budget, Charge
 from privlearn.budget.composition import Cost
-from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
+from privlearn.data.encoding.arrays import CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.parts import Part
 from privlearn.data.schema.schema import Schema
@@ -89,7 +89,7 @@ class Fit:
         encoder, centre = self.rows.encoder, self.estimator.centre
         if centre != "auto" and not isinstance(centre, bool):
             raise InvalidParameter(f"centre must be 'auto', True or False, not {preview(centre)}")
-        if centre is False or not isinstance(encoder, ArrayEncoder | SchemaEncoder):
+        if centre is False or not isinstance(encoder, RawEncoder):
             return None
         if self.rows.prior is not None or self.rows.scales is not None:
             return None  # coefficients and weights belong to the rows as they are

@@ -23,6 +23,7 @@ from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, kernel_names
 from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
+from privlearn.features.map_encoder import MapEncoder
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.release.encoders import FourierEncoder, KernelEncoder, RawEncoder
 
@@ -110,6 +111,8 @@ def _simulate_landmarks(
     max_count, seed = _LANDMARK_COUNTS[-1], estimator.fourier_seed
     if isinstance(base, SchemaEncoder):
         encoded = base.encode(uniform_table(base.schema, max_count, seed))
+    elif isinstance(base, MapEncoder):
+        raise InvalidParameter("points cannot be made up for a feature map: bring public_points=[...]")
     else:
         encoded = base.encode(uniform_ball(base.n_features, base.clip_bound, max_count, seed))
     for count in _LANDMARK_COUNTS:

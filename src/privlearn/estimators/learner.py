@@ -27,6 +27,9 @@ from privlearn.estimators.target_readers import ClassReader, NumberReader
 from privlearn.estimators.training_rows import Targets, TrainingRows
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import kernel_from_name
+from privlearn.features.map_encoder import MapEncoder
+from privlearn.features.maps import choose_map
+from privlearn.features.public_map import PublicMap
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.task import Task
 from privlearn.release.encoders import RawEncoder
@@ -57,6 +60,7 @@ class Learner(BaseEstimator, ABC):
     degree: int
     coef0: float
     kernel_bound: float | None
+    features: str | PublicMap | None = None
 
     _declared: ClassVar[tuple[str, ...]]
     """Parameters that describe plain arrays; a schema replaces them."""
@@ -124,6 +128,8 @@ class Learner(BaseEstimator, ABC):
         """Return plain arrays encoded under the declared bound; objects stay as they are, bounded by the kernel."""
         if self._takes_objects:
             return TrainingRows(X, None, targets, rows)
+        if self.features is not None:
+            return self._map_rows(X, targets)
         columns = check_array_shape(X, may_be_empty=True)
         encoder: SchemaEncoder | ArrayEncoder
         if self.column_bounds is not None:
@@ -139,11 +145,21 @@ class Learner(BaseEstimator, ABC):
         validate_data(self, X, reset=True, skip_check_array=True)
         return TrainingRows(features, encoder, targets, features.shape[0])
 
+    def _map_rows(self, X: Any, targets: Targets) -> TrainingRows:
+        """Return raw rows as features of the public map."""
+        encoder = MapEncoder(choose_map(self.features, X), self.fit_intercept)
+        features = encoder.encode(X, may_be_empty=True)
+        self.n_features_in_ = encoder.features.n_inputs
+        return TrainingRows(features, encoder, targets, len(features))
+
     def _check_arrays(self, X: Any, y: Any, private: bool) -> None:
         """Refuse missing or contradictory declarations before any cell is read."""
         if y is None:
             raise InvalidParameter(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if self._takes_objects:
+            return
+        if self.features is not None:
+            self._check_map()
             return
         check_array_shape(X, may_be_empty=True)
         if self.column_bounds is not None and self.norm_bound is not None:
@@ -156,6 +172,12 @@ class Learner(BaseEstimator, ABC):
                 f"{type(self).__name__}(norm_bound=...); longer rows are shortened. Or between which numbers each "
                 "column lies: column_bounds=[(0, 120), ...]. Or describe the table: schema=Schema.load(...). Reading "
                 "it off the data would publish the data"
+            )
+
+    def _check_map(self) -> None:
+        if self.norm_bound is not None or self.column_bounds is not None:
+            raise InvalidParameter(
+                "features have norm at most 1 by themselves. Leave out norm_bound and column_bounds"
             )
 
     def regularization_for(self, total: int) -> str | float:

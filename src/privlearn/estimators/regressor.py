@@ -16,6 +16,7 @@ from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.estimators.target_readers import NumberReader, TargetBounds
 from privlearn.estimators.training_rows import Progress
 from privlearn.features.kernel import Kernel
+from privlearn.features.public_map import PublicMap
 from privlearn.release.artifact import Release
 from privlearn.release.encoders import base_of
 from privlearn.release.model import RegressionModel
@@ -67,7 +68,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
     # for means, not medians: its derivative is clipped at a quarter of the range, beyond most residuals.
     _default_loss = "huber"
     target_bounds: TargetBounds | None
-    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "target_bounds")
+    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "features", "target_bounds")
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
+        features: str | PublicMap | None = None,
         public_points: Any = None,
         fourier_pairs: int = 500,
         fourier_seed: int = 0,

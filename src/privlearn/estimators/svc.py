@@ -13,6 +13,7 @@ from privlearn.data.schema.schema import SchemaLike
 from privlearn.estimators.classifiers import PrivateLinearClassifier
 from privlearn.estimators.training_rows import Progress
 from privlearn.features.kernel import Kernel
+from privlearn.features.public_map import PublicMap
 from privlearn.release.artifact import Release
 from privlearn.solvers.losses import HuberHinge, Logistic, LossProperties
 
@@ -57,6 +58,7 @@ class PrivateSVC(PrivateLinearClassifier):
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
+        features: str | PublicMap | None = None,
         public_points: Any = None,
         fourier_pairs: int = 500,
         fourier_seed: int = 0,

@@ -15,8 +15,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
-from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.errors import InvalidParameter, preview
 from privlearn.explain.worst_case import MinimiserShift
 from privlearn.mechanisms.mechanism import ReleaseMechanism
@@ -24,7 +22,7 @@ from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.mechanisms.statistics.curvature import MAX_COEFFICIENTS, explain_refusal, noise_refusal
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
-from privlearn.release.encoders import KernelEncoder
+from privlearn.release.encoders import KernelEncoder, reads_columns
 
 Kind = Literal["privacy", "confidence"]
 
@@ -367,8 +365,8 @@ def explain_missing_curvature(release: Release) -> str | None:
     """Public: return why a release can have no private curvature; ``None`` if it can."""
     if release.refinement is not None:
         return "it was refined: use its origin"
-    if not isinstance(release.model.encoder, SchemaEncoder | ArrayEncoder | CentredEncoder):
-        return "it has a kernel"
+    if not reads_columns(release.model.encoder):
+        return "it has a kernel or a feature map"
     if reason := explain_refusal(release.certificate.mechanism):
         return str(reason)
     dimension = release.certificate.task.dimension

@@ -10,7 +10,7 @@ import hashlib
 import math
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ from privlearn.export.scorecard import (
 from privlearn.mechanisms.statistics.score_odds import MIDDLES
 from privlearn.release.archive import json_bytes
 from privlearn.release.artifact import Release
-from privlearn.release.encoders import base_of
+from privlearn.release.encoders import base_of, reads_columns
 from privlearn.release.model import LinearModel, Model, RegressionModel
 
 ListColumn = CategoryColumn | OrdinalColumn
@@ -59,9 +59,9 @@ def scorecard(release: Release) -> Scorecard:
     """Return the release as tables and curves."""
     model, weights = release.model, _weights(release.model)
     encoder = model.encoder
-    if not isinstance(encoder, SchemaEncoder | ArrayEncoder | CentredEncoder):
+    if not reads_columns(encoder):
         raise InvalidParameter(
-            "this model has a kernel, and only linear models can be exported. "
+            "this model has a kernel or a feature map, and only models of columns can be exported. "
             "Predict with Release.load(path).model.predict(table)."
         )
     centring, constant = None, np.zeros(len(weights))
@@ -71,7 +71,7 @@ def scorecard(release: Release) -> Scorecard:
     folded = (
         _fold_arrays(encoder, weights)
         if isinstance(encoder, ArrayEncoder)
-        else _fold_schema(encoder, weights)
+        else _fold_schema(cast(SchemaEncoder, encoder), weights)
     )
     constant = constant + folded.pop("constant")[: len(constant)]
     return Scorecard(

@@ -1,6 +1,7 @@
 """Kernels, and public finite feature maps for them: from vectors of norm at most 1 to features of norm at most 1.
 
-Start with `kernel` (what a kernel is) and `kernels` (those with a name), then `feature_map`, `fourier` and `landmarks`.
+Start with `kernel` (what a kernel is) and `kernels` (those with a name), then `feature_map`, `fourier` and `landmarks`;
+`public_map` has the maps with a name, for raw rows.
 `equal_blocks` makes a row's features independent of the other rows, bit for bit. Nothing is fitted to private rows.
 
 May import `data` and the modules at the top of privlearn.
@@ -11,14 +12,27 @@ from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import KERNELS, kernel_from_dict, kernel_from_name
 from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
+from privlearn.features.map_encoder import MapEncoder
+from privlearn.features.public_map import FEATURE_MAPS, PublicMap, map_from_dict, register_feature_map
+from privlearn.features.scattering import ScatteringFeatures
+from privlearn.features.texts import TextFeatures
+from privlearn.features.weights_file import WeightsFeatures
 
 __all__ = [
+    "FEATURE_MAPS",
     "KERNELS",
     "FeatureMap",
     "FourierFeatures",
     "Kernel",
     "LandmarkFeatures",
+    "MapEncoder",
+    "PublicMap",
+    "ScatteringFeatures",
+    "TextFeatures",
     "UnitLandmarkFeatures",
+    "WeightsFeatures",
     "kernel_from_dict",
     "kernel_from_name",
+    "map_from_dict",
+    "register_feature_map",
 ]

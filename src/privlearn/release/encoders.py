@@ -1,7 +1,8 @@
 """Encoders as a release stores them: from raw rows to the features that the coefficients belong to.
 
-A raw encoder (`SchemaEncoder`, `ArrayEncoder`) turns n rows into an array of shape (n, d), whose rows have norm at
-most 1. A lifting encoder turns those into other features: Fourier features, kernel values, or centred rows.
+A raw encoder (`SchemaEncoder`, `ArrayEncoder`, `MapEncoder`) turns n rows into an array of shape (n, d), whose rows
+have norm at most 1. A lifting encoder turns those into other features: Fourier features, kernel values, or centred
+rows.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, row_count
 from privlearn.features.kernels import kernel_from_dict
 from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
+from privlearn.features.map_encoder import MapEncoder
+from privlearn.features.public_map import map_from_dict
 
 Function = Any
 
 
-RawEncoder = SchemaEncoder | ArrayEncoder
+RawEncoder = SchemaEncoder | ArrayEncoder | MapEncoder
 
 
 class FourierEncoder:
@@ -121,6 +124,12 @@ def base_of(encoder: Encoder) -> RawEncoder | None:
     return encoder.base if isinstance(encoder, Lifting) else encoder
 
 
+def reads_columns(encoder: Encoder) -> bool:
+    """Return whether features belong to columns: of a schema or an array, centred or not."""
+    lifted = isinstance(encoder, FourierEncoder | KernelEncoder)
+    return not lifted and isinstance(base_of(encoder), SchemaEncoder | ArrayEncoder)
+
+
 def encode_blocks(encoder: Encoder, data: Any) -> Iterator[Any]:
     """Yield the features of rows, block by block; of objects that only a kernel can read, at once."""
     base = base_of(encoder)
@@ -156,6 +165,9 @@ def feature_names(encoder: Encoder) -> list[str]:
         case ArrayEncoder():
             names = [f"x[{index}]" for index in range(encoder.n_features)]
             return [*names, "intercept"] if encoder.fit_intercept else names
+        case MapEncoder():
+            names = [f"{encoder.features.name}[{index}]" for index in range(encoder.features.dimension)]
+            return [*names, "intercept"] if encoder.fit_intercept else names
         case FourierEncoder():
             pairs = range(encoder.features.n_pairs)
             return [f"cos[{index}]" for index in pairs] + [f"sin[{index}]" for index in pairs]
@@ -166,7 +178,7 @@ def feature_names(encoder: Encoder) -> list[str]:
 def feature_columns(encoder: Encoder) -> list[tuple[str, ...]]:
     """Return the columns of each coefficient: one, two for a pair, none for the intercept.
 
-    Raises InvalidParameter for Fourier and kernel features, which mix all columns.
+    Raises InvalidParameter for Fourier features, kernels and feature maps, which mix all columns.
     """
     match encoder:
         case CentredEncoder():
@@ -176,7 +188,9 @@ def feature_columns(encoder: Encoder) -> list[tuple[str, ...]]:
         case ArrayEncoder():
             columns: list[tuple[str, ...]] = [(f"x[{index}]",) for index in range(encoder.n_features)]
             return [*columns, ()] if encoder.fit_intercept else columns
-    raise InvalidParameter("features of a kernel mix all columns, so no part of a score is a column's own")
+    raise InvalidParameter(
+        "features of a kernel or a feature map mix all columns, so no part of a score is a column's own"
+    )
 
 
 def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
@@ -192,6 +206,9 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
                 "fit_intercept": encoder.fit_intercept,
                 "intercept_share": encoder.intercept_share,
             }
+        case MapEncoder():
+            shares = {"fit_intercept": encoder.fit_intercept, "intercept_share": encoder.intercept_share}
+            return {"feature_map": encoder.features.to_dict()} | shares
         case FourierEncoder():
             return {"base": encoder_to_dict(encoder.base), "fourier": encoder.features.to_dict()}
         case CentredEncoder():
@@ -218,6 +235,8 @@ def encoder_from_dict(
             fit_intercept=record["fit_intercept"],
             intercept_share=_read_share(record),
         )
+    if "feature_map" in record:
+        return MapEncoder(map_from_dict(record["feature_map"]), record["fit_intercept"], _read_share(record))
     base: Any = None if record["base"] is None else encoder_from_dict(record["base"], {}, None)
     if "fourier" in record:
         return FourierEncoder(base, FourierFeatures.from_dict(record["fourier"]))
@@ -287,6 +306,8 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
         if base.schema.bought:
             described["bought"] = base.schema.to_dict()["bought"]
         described |= _resolution(base)
+    elif isinstance(base, MapEncoder):
+        described = {"feature_map": base.features.describe()}
     elif base is not None:
         described = {"norm_bound": base.clip_bound, "features": base.n_features}
     if isinstance(encoder, FourierEncoder):

@@ -6,20 +6,20 @@ shape (K, d), are laid out one after another in one vector, so that the descent 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, check_positive
+from privlearn.errors import InvalidParameter, SolverError, check_positive
 from privlearn.solvers.certifiable import UNDERFLOW, Rounding
 from privlearn.solvers.descent import descend
 from privlearn.solvers.losses import Multinomial
-from privlearn.solvers.newton import ConjugateGradients
+from privlearn.solvers.newton import SINGLE_PRECISION_LIMIT, ConjugateGradients
 from privlearn.solvers.objective import Point, SmoothObjective
 from privlearn.solvers.problem import (
     Features,
@@ -34,6 +34,8 @@ from privlearn.solvers.problem import (
     row_products,
 )
 
+STRIDE, MIN_SAMPLE_ROWS, WARM_ITERATIONS = 8, 500, 30  # a warm start reads one row in STRIDE
+SAMPLING_ERROR = 0.4  # times the bound of a row over the root of their number: the warm start's tolerance
 MAX_COLUMNS = 3000
 """Up to here a d x d matrix and its eigenvectors cost less than the passes over rows that they save."""
 
@@ -86,8 +88,23 @@ def minimise_multinomial(
     tilt = start if linear is None else linear.ravel()
     check_vector("linear", tilt, len(start))
     objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt)
+    start = _warm_start(objective)
     solution = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
     return replace(solution, coefficients=solution.coefficients.reshape(n_classes, rows.dimension))
+
+
+def _warm_start(objective: Softmax) -> Array:
+    """Return the minimiser over a sample of the rows, to about the sampling error; zeros for few rows."""
+    start = np.zeros(len(objective.linear))
+    sample = objective.every(STRIDE)
+    if sample is None:
+        return start
+    precision = SAMPLING_ERROR * objective.norm_bound / math.sqrt(sample.rows.count)
+    try:
+        directions = ConjugateGradients(sample)
+        return descend(sample, directions, start, precision, max_iterations=WARM_ITERATIONS).coefficients
+    except SolverError:  # a warm start only saves time
+        return start
 
 
 def multinomial_gradient(
@@ -120,6 +137,7 @@ class Softmax(SmoothObjective):
         self.regularization = regularization
         self.norm_bound = norm_bound
         self.linear = linear
+        self.single = rows.is_single and regularization > SINGLE_PRECISION_LIMIT * 0.5 * norm_bound**2
         self._shape = (n_classes, rows.dimension)
         self._rounding = Rounding(
             loss=Multinomial(),
@@ -131,6 +149,20 @@ class Softmax(SmoothObjective):
             linear_norm=float(np.linalg.norm(linear)),
             max_offset=0.0,
             classes=n_classes,
+        )
+
+    def every(self, stride: int) -> Softmax | None:
+        """Return the objective of every ``stride``-th row; None if they are too few."""
+        if self.rows.count < stride * max(MIN_SAMPLE_ROWS, 2 * self.rows.dimension):
+            return None
+        return Softmax(
+            self.rows.every(stride),
+            self.labels[::stride],
+            self._shape[0],
+            self.regularization,
+            stride * self.scales[::stride],
+            self.norm_bound,
+            self.linear,
         )
 
     def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:
@@ -158,35 +190,40 @@ class Softmax(SmoothObjective):
 
     def second_derivatives(self, point: Point) -> Any:
         """Return the probabilities (n, K): each row's Hessian in its margins is ``diag(p) - p p'``."""
-        return softmax(point.margins)[0]
+        return softmax(point.margins)[0].astype(np.float32 if self.single else np.float64, copy=False)
 
     def second_derivatives_between(self, one: Point, other: Point) -> Any:
         """Return the probabilities at ``other``: this loss has no corners."""
         return self.second_derivatives(other)
 
     def product(self, second_derivatives: Any, vector: Array) -> Array:
-        block_vector = self.rows.block_coefficients(vector.reshape(self._shape).T)
+        kind = second_derivatives.dtype
+        block_vector = self.rows.block_coefficients(vector.reshape(self._shape).T.astype(kind))
         product = np.zeros((self.rows.width, self._shape[0]))
+        scales = self.scales.astype(kind, copy=False)
 
         def work(rows: slice, block: Any) -> Array:
             changes = softmax_product(second_derivatives[rows], block @ block_vector)
-            part: Array = block.T @ (self.scales[rows, np.newaxis] * changes)
+            part: Array = block.T @ (scales[rows, np.newaxis] * changes)
             return part
 
-        for part in self.rows.map_blocks(work):
+        for part in self.rows.map_blocks(work, kind):
             product += part
         return self.rows.feature_sums(product).T.ravel()
 
     def preconditioner(self, second_derivatives: Any) -> Callable[[Array], Array]:
-        """Return, for few columns, the inverse of ``mean of (diag(p) - p p') (x) mean of x x' + Lambda I``.
+        """Return, for few columns, the inverse of ``sum of M (x) mean of x x' + Lambda I``, where M = diag(p) - p p'.
 
-        It would equal the Hessian's inverse if probabilities did not depend on the row.
+        In the mean, rows are weighted by the trace of M. It would equal the Hessian's inverse if the rows' M differed by
+        factors only.
         """
         if self._shape[1] > MAX_COLUMNS:
             diagonal = self.diagonal(second_derivatives) + self.regularization
             return lambda vector: vector / diagonal
-        sizes, classes = np.linalg.eigh(self.class_moments(second_derivatives))
-        lengths, columns = self._spectrum
+        moments = self.class_moments(second_derivatives)
+        sizes, classes = np.linalg.eigh(moments)
+        gram = self.second_moments(second_derivatives) / max(float(np.trace(moments)), UNDERFLOW)
+        lengths, columns = np.linalg.eigh(gram)
         strengths = np.maximum(np.outer(sizes, lengths), 0.0) + self.regularization
 
         def apply(vector: Array) -> Array:
@@ -195,22 +232,16 @@ class Softmax(SmoothObjective):
 
         return apply
 
-    @cached_property
-    def _spectrum(self) -> tuple[Array, Array]:
-        """Eigenvalues and eigenvectors of the rows' mean second moments."""
-        gram = self.second_moments() / max(self._rounding.mass, UNDERFLOW)
-        lengths, columns = np.linalg.eigh(gram)
-        return np.maximum(lengths, 0.0), columns
-
     def class_moments(self, second_derivatives: Any) -> Array:
         """Return the weighted sum of ``diag(p) - p p'`` over the rows."""
         weighted = self.scales[:, np.newaxis] * second_derivatives
         moments: Array = np.diag(weighted.sum(axis=0)) - weighted.T @ second_derivatives
         return moments
 
-    def second_moments(self) -> Array:
-        """Return the weighted sum of ``x x'`` over the rows."""
-        return self.rows.gram(self.scales, np.float32)
+    def second_moments(self, second_derivatives: Any) -> Array:
+        """Return the sum of ``x x'`` over the rows, each weighted by the trace of its ``diag(p) - p p'``."""
+        traces = 1.0 - np.einsum("ik,ik->i", second_derivatives, second_derivatives)
+        return self.rows.gram(self.scales * np.maximum(traces, 0.0), np.float32)
 
     def diagonal(self, second_derivatives: Any) -> Array:
         """Return the rows' part of the Hessian's diagonal."""

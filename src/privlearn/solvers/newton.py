@@ -29,7 +29,9 @@ MIN_RESIDUAL = 1e-8  # relative residual that conjugate gradients can still reac
 
 
 class HessianProducts(Protocol):
-    """An objective whose Hessian is available through products."""
+    """An objective whose Hessian is available through products, in single precision while ``single``."""
+
+    single: bool
 
     def second_derivatives(self, point: Point) -> Any:
         """Return the rows' weights in the Hessian, or the points that determine them where rows are remote."""
@@ -80,6 +82,7 @@ class ConjugateGradients:
         if left > POOR_STEP_RATIO:
             self._precondition = None  # the Hessian has changed
             self._loosest = max(0.5 * self._loosest, MIN_RESIDUAL)
+            self._objective.single = self._objective.single and self._loosest >= TIGHTEST
         self._precision = min(self._loosest, max(TIGHTEST, left))
 
 

@@ -39,6 +39,8 @@ class SmoothObjective:
 
     regularization: float
     linear: Array
+    single: bool = False
+    """Whether products with the Hessian may be computed in single precision; gradients never are."""
     _rounding: Rounding
 
     @abstractmethod

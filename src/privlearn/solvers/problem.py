@@ -145,6 +145,12 @@ def check_vector(name: str, vector: NDArray[Any], length: int) -> None:
         raise InvalidParameter(f"{name} must be finite")
 
 
+def _rows_in_cache(dimension: int) -> int:
+    """Return a number of dense rows that stay in the cache between their two products."""
+    return min(max(CACHE // dimension, 64), DENSE_BLOCK)
+
+
+CACHE = 1 << 18  # numbers
 NORM_SLACK = 1e-9  # relative; rows scaled to the bound exceed it by a few rounding errors
 
 
@@ -162,35 +168,47 @@ class Rows:
         self.count, self.dimension = features.shape
         in_blocks = isinstance(features, EncodedRows)
         self.is_sparse = features.is_sparse if in_blocks else sparse.issparse(features)
-        self._size = min(SPARSE_BLOCK, rows_at_a_time(self.dimension)) if self.is_sparse else DENSE_BLOCK
+        self._size = (
+            min(SPARSE_BLOCK, rows_at_a_time(self.dimension))
+            if self.is_sparse
+            else _rows_in_cache(self.dimension)
+        )
         self.chain = (SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK) + MAX_LEVELS
+        self.is_single = isinstance(features, np.ndarray) and features.dtype == np.float32
         self._features = features
         self._tables = _tables_of(features)
         self.width: int = self.dimension if self._tables is None else self._tables.width
         self._blocks = (
             None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))
         )
+        self._norm_bound = norm_bound
         self._longest = (norm_bound * (1.0 + NORM_SLACK)) ** 2
         self._is_checked = False
         for _ in () if in_blocks else self.map_blocks(lambda rows, block: None):
             pass  # checks the norms before the first step; rows in blocks are checked in their first pass
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
+        return self._iterate(np.float64)
+
+    def _iterate(self, kind: Any) -> Iterator[tuple[slice, Any]]:
         if self._blocks is not None:
             yield from self._blocks
             return
         for rows, block in row_blocks(self._features):
-            yield from self._pieces(rows, block)
+            yield from self._pieces(rows, block, kind)
 
-    def map_blocks(self, work: Callable[[slice, Any], Result]) -> Iterator[Result]:
-        """Yield ``work(rows, block)`` for each block, in order; encoded rows are expanded on several cores."""
+    def map_blocks(self, work: Callable[[slice, Any], Result], kind: Any = np.float64) -> Iterator[Result]:
+        """Yield ``work(rows, block)`` for each block, in order; encoded rows are expanded on several cores.
+
+        Dense blocks have the type ``kind``: float64, or float32 for products that may be inexact.
+        """
         if isinstance(self._features, EncodedRows):
             for results in self._features.map_blocks(
-                lambda rows, block: self._apply(work, self._pieces(rows, block)), self._tables
+                lambda rows, block: self._apply(work, self._pieces(rows, block, kind)), self._tables
             ):
                 yield from results
         else:
-            for part in self:
+            for part in self._iterate(kind):
                 yield from self._apply(work, iter([part]))
         self._is_checked = True
 
@@ -204,15 +222,15 @@ class Rows:
             results.append(work(rows, block))
         return results
 
-    def _pieces(self, rows: slice, block: Any) -> Iterator[tuple[slice, Any]]:
-        """Yield a block in parts that are small enough for the chain, as float64."""
+    def _pieces(self, rows: slice, block: Any, kind: Any = np.float64) -> Iterator[tuple[slice, Any]]:
+        """Yield a block in parts that are small enough for the chain, dense ones as ``kind``."""
         if isinstance(block, LookupRows):  # already small enough
             yield rows, block
             return
         for start in range(rows.start, rows.stop, self._size):
             part = slice(start, min(start + self._size, rows.stop))
             inside = slice(part.start - rows.start, part.stop - rows.start)
-            yield part, _csr_view(block, inside) if self.is_sparse else np.asarray(block[inside], np.float64)
+            yield part, _csr_view(block, inside) if self.is_sparse else np.asarray(block[inside], kind)
 
     def sum_values_and_gradients(
         self, work: Callable[[slice, Any], tuple[float, Array]], shape: int | tuple[int, int]
@@ -227,6 +245,10 @@ class Rows:
 
         gradient = self.feature_sums(pairwise_sum(gradients(), shape))
         return sum(values), gradient
+
+    def every(self, stride: int) -> Rows:
+        """Return every ``stride``-th row, in memory."""
+        return Rows(sample_rows(self._features, stride), self._norm_bound)
 
     def block_coefficients(self, vectors: Array) -> Array:
         """Return coefficients in the form by which the blocks of `map_blocks` are multiplied."""
@@ -260,7 +282,7 @@ class Rows:
     def gram(self, weights: Any, kind: type[np.floating[Any]] = np.float64) -> Array:
         """Return ``X' diag(weights) X``; numpy computes ``A.T @ A`` at half the cost of another product."""
         gram = np.zeros((self.dimension, self.dimension), dtype=kind)
-        for rows, block in self:
+        for rows, block in row_blocks(self._features) if self._blocks is None else self._blocks:
             for part in _dense_parts(block, np.sqrt(weights[rows]).astype(kind)):
                 gram += part.T @ part
         return gram.astype(np.float64)
@@ -341,10 +363,10 @@ def pairwise_sum(terms: Iterable[Array], shape: int | tuple[int, int]) -> Array:
 def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:
     """Yield rows of positive weight times the roots of their weights, few enough at a time to be dense."""
     active = np.flatnonzero(roots)
-    if len(active) < 0.8 * len(roots):
-        block, roots = block[active], roots[active]
-    for start in range(0, len(roots), DENSE_BLOCK):
-        rows = slice(start, start + DENSE_BLOCK)
+    for start in range(0, len(active), DENSE_BLOCK):
+        rows: Any = active[start : start + DENSE_BLOCK]
+        if rows[-1] - rows[0] == len(rows) - 1:  # a slice needs no copy
+            rows = slice(rows[0], rows[-1] + 1)
         part = block[rows].toarray() if _is_sparse(block) else block[rows]
         part = part.astype(roots.dtype)
         part *= roots[rows, np.newaxis]

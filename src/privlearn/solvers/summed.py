@@ -74,8 +74,8 @@ class PartitionRows:
     def class_moments(self, way: Way) -> Answer:
         return (self._of_classes.class_moments(self._second_derivatives(way)),)
 
-    def second_moments(self) -> Answer:
-        return (self._of_classes.second_moments(),)
+    def second_moments(self, way: Way) -> Answer:
+        return (self._of_classes.second_moments(self._second_derivatives(way)),)
 
     @property
     def _of_margins(self) -> Objective:
@@ -225,8 +225,8 @@ class SummedSoftmax(_Summed, Softmax):
         (moments,) = self._partitions.total(PartitionRows.class_moments, second_derivatives)
         return np.asarray(moments)
 
-    def second_moments(self) -> Array:
-        (moments,) = self._partitions.total(PartitionRows.second_moments)
+    def second_moments(self, second_derivatives: Way) -> Array:
+        (moments,) = self._partitions.total(PartitionRows.second_moments, second_derivatives)
         return np.asarray(moments)
 
 

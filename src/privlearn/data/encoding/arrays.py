@@ -10,22 +10,18 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array, margin, row_squares, square_sums, sum_duplicates
+from privlearn.arrays import Array, row_squares, safe_length, square_sums, sum_duplicates
 from privlearn.data.schema.columns import AnyColumn, NumberColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
 from privlearn.data.sources.table import refuse_masked, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, preview
 from privlearn.imports import sparse
-
-if TYPE_CHECKING:
-    from privlearn.data.encoding.encoder import SchemaEncoder
-
 
 BLOCK = 1024  # rows; measured best of 512 to 8192 on a million rows of 241 features
 
@@ -38,6 +34,9 @@ def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
 
 INTERCEPT = 0.05
 """The constant feature's share of a row's squared norm; a small share suffices, since every row has it."""
+
+
+SINGLE_COLUMNS = 128  # from here on single precision saves more memory than it costs digits
 
 
 class ArrayEncoder:
@@ -69,6 +68,8 @@ class ArrayEncoder:
     """
 
     norm_bound = 1.0
+    precision: type[np.floating[Any]]
+    """Type of dense features: float32 from `SINGLE_COLUMNS` columns on. A row's features are these rounded numbers."""
 
     def __init__(
         self,
@@ -85,8 +86,10 @@ class ArrayEncoder:
         self.dimension = n_features + fit_intercept
         self.intercept_share = intercept_share if fit_intercept else 0.0
         self.row_bound = math.sqrt(1.0 - self.intercept_share)
-        self._factor = margin(self.dimension) * self.row_bound
-        self._constant = margin(self.dimension) * math.sqrt(self.intercept_share)
+        self.precision = np.float32 if n_features >= SINGLE_COLUMNS else np.float64
+        whole = safe_length(self.dimension, self.precision)
+        self._factor = whole * self.row_bound
+        self._constant = whole * math.sqrt(self.intercept_share)
 
     def encode(self, X: Any, *, may_be_empty: bool = False) -> Matrix:
         """Clip and scale the rows of a dense or sparse matrix; sparse in, CSR out."""
@@ -115,17 +118,17 @@ class ArrayEncoder:
         """Return the encoding of one unit of X, in a row that needs no clipping."""
         return self._factor / self.clip_bound
 
-    def _encode_dense(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        rows = np.empty((len(X), self.dimension))
+    def _encode_dense(self, X: NDArray[Any]) -> NDArray[Any]:
+        rows = np.empty((len(X), self.dimension), dtype=self.precision)
         rows[:, self.n_features :] = self._constant
         for part in blocks(len(X)):
-            block = rows[part, : self.n_features]
             with np.errstate(over="ignore"):  # numbers beyond floats become infinite, and are refused
-                block[:] = X[part]
+                block = np.array(X[part], dtype=np.float64)
             _refuse_non_finite(block)
             divisor = self._divisor(np.max(np.abs(block), axis=1, initial=0.0))
             block /= divisor[:, np.newaxis]
             block *= self._factors(square_sums(block), divisor)[:, np.newaxis]
+            rows[part, : self.n_features] = block
         return rows
 
     def _encode_sparse(self, X: sparse.csr_array) -> sparse.csr_array:
@@ -224,7 +227,7 @@ class CentredEncoder:
 
     Parameters
     ----------
-    base : SchemaEncoder or ArrayEncoder
+    base : SchemaEncoder, ArrayEncoder or MapEncoder
         Encodes the raw rows; its constant feature, if it has one, is replaced.
     mean : array of shape (d,)
         Mean of the d features without the constant; released with noise.
@@ -237,12 +240,13 @@ class CentredEncoder:
         Number of features, the same as of ``base``.
     """
 
-    def __init__(self, base: SchemaEncoder | ArrayEncoder, mean: Array, radius: float) -> None:
+    def __init__(self, base: Any, mean: Array, radius: float) -> None:
         self.base = base
         self.mean = mean
         self.radius = radius
         self.dimension = base.dimension
-        self._factor = margin(self.dimension)
+        self._precision = getattr(base, "precision", np.float64)
+        self._factor = safe_length(self.dimension, self._precision)
 
     @property
     def constant(self) -> float:
@@ -265,12 +269,12 @@ class CentredEncoder:
 
     def lift(self, rows: Any) -> Array:
         """Return the features of rows that ``base`` has encoded; each row depends only on itself."""
-        centred = np.empty((len(rows), self.dimension))
+        centred = np.empty((len(rows), self.dimension), dtype=self._precision)
         centred[:, len(self.mean) :] = self.constant
         for part in blocks(len(rows)):
-            block = centred[part, : len(self.mean)]
-            np.subtract(rows[part, : len(self.mean)], self.mean, out=block)
+            block = np.asarray(rows[part, : len(self.mean)] - self.mean, dtype=np.float64)
             block *= (self.stretch / np.maximum(norms(block), self.radius))[:, np.newaxis]
+            centred[part, : len(self.mean)] = block
         return centred
 
 

@@ -315,7 +315,7 @@ class EncodedRows(RowSource[Matrix]):
             return cast(Matrix, first)
         if sparse.issparse(first):
             return stack_csr(chain([first], blocks), self._dimension)
-        whole, start = np.empty(self.shape), 0
+        whole, start = np.empty(self.shape, first.dtype), 0
         for block in chain([first], blocks):
             if start + len(block) > len(whole):
                 break

@@ -13,15 +13,14 @@ import pyarrow as pa
 from sklearn.base import is_regressor
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
+from privlearn.data.encoding.arrays import CentredEncoder
 from privlearn.data.encoding.column_cells import numbers
-from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.table import as_array, as_table, safely
 from privlearn.errors import DataError, InvalidParameter, SchemaError, check_positive
 from privlearn.release.artifact import Release
-from privlearn.release.encoders import base_of
+from privlearn.release.encoders import RawEncoder, base_of
 from privlearn.release.model import LinearModel
 from privlearn.sessions.interactive import InteractivePredictor
 
@@ -123,7 +122,7 @@ def check_outputs(outputs: Any, rows: int, target: Target, *, probable: bool) ->
 def _release(release: Release, target: Target) -> Subject:
     # The digest before a decision: the counts do not depend on a threshold or calibration that was chosen before.
     model, digest = release.model, release.undecided.digest
-    is_linear = isinstance(model.encoder, SchemaEncoder | ArrayEncoder | CentredEncoder)
+    is_linear = isinstance(model.encoder, RawEncoder | CentredEncoder)
     in_rows: Callable[[Any], Any] = (lambda score: score) if is_linear else partial(_row_by_row, target)
     if not isinstance(model, LinearModel):
         _check_kind(target, has_classes=False)

@@ -1,0 +1,69 @@
+"""`MapEncoder`: raw rows to features of a public map, and the constant feature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privlearn.data.encoding.arrays import INTERCEPT, ArrayEncoder
+from privlearn.data.sources.parallel import in_order
+from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
+from privlearn.errors import DataError
+from privlearn.features.public_map import PublicMap
+
+BLOCK = 1024  # rows that one thread maps at a time
+
+
+class MapEncoder:
+    """The map from raw rows (images, signals, texts) to vectors of norm at most 1.
+
+    Features z of the map become ``(sqrt(1 - share) z, sqrt(share))`` with an intercept, in single precision where
+    `ArrayEncoder` has it.
+
+    Parameters
+    ----------
+    features : PublicMap
+    fit_intercept, intercept_share
+        As in `ArrayEncoder`.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of features, intercept included.
+    row_bound : float
+        The bound of the encoded rows without the constant feature.
+    """
+
+    norm_bound = 1.0
+
+    def __init__(
+        self, features: PublicMap, fit_intercept: bool = True, intercept_share: float = INTERCEPT
+    ) -> None:
+        self._array = ArrayEncoder(1.0, features.dimension, fit_intercept, intercept_share)
+        self.features = features
+        self.fit_intercept, self.intercept_share = fit_intercept, self._array.intercept_share
+        self.dimension, self.row_bound = self._array.dimension, self._array.row_bound
+        self.precision = self._array.precision
+
+    def encode(self, X: Any, *, may_be_empty: bool = False) -> Matrix:
+        """Return the features of raw rows, of shape (n, dimension)."""
+        rows = self.encode_lazily(X)
+        if len(rows) == 0 and not may_be_empty:
+            raise DataError("X has no rows. Pass at least one.")
+        return rows.in_memory()
+
+    def encode_lazily(self, X: Any) -> EncodedRows:
+        """Return the rows as a source that encodes them block by block, in each pass."""
+        return EncodedRows(ArrayRows(self.features.read(X)), self._encode_block, self.dimension, False)
+
+    def _encode_block(self, rows: Any) -> Any:
+        encoded = np.empty((len(rows), self.dimension), dtype=self.precision)
+        parts = [slice(start, start + BLOCK) for start in range(0, len(rows), BLOCK)]
+
+        def encode(part: slice) -> tuple[slice, Any]:
+            return part, self._array.encode(self.features.transform(rows[part], dtype=np.float32))
+
+        for part, features in in_order(encode, parts, many=len(parts) > 1):
+            encoded[part] = features
+        return encoded

@@ -1,0 +1,148 @@
+"""Scattering features of images and signals: fixed wavelets, modulus and averages (docs/theory/feature-maps.md).
+
+For J octaves: averages of the input, of the moduli of its wavelet transforms, and of the moduli of the wavelet
+transforms of those, at every 2^J-th position. The channels of one octave are normalised together, image by image, and
+all are projected to ``projections`` random directions from a public seed. Every step reads one row.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.errors import InvalidParameter, preview
+from privlearn.features.equal_blocks import in_equal_blocks
+from privlearn.features.public_map import PublicMap, gaussian_matrix, register_feature_map, whole_number
+from privlearn.features.wavelets import Wavelets
+
+BLOCK, CHUNK = 64, 16  # rows of a projection, and of transforms that stay in the cache
+MIN_DEVIATION = 1e-4  # of a group of channels whose numbers lie between 0 and 1
+OUTPUT_SIDE = 7  # about this many positions per side are left by default
+
+
+@register_feature_map
+class ScatteringFeatures(PublicMap):
+    """Second-order scattering with group normalisation and a random projection, for images and signals.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (height, width), (height, width, channels), or (length,) for a signal.
+    value_bounds : two floats, default=(0, 255)
+        Public bounds of a pixel or sample; others are clamped.
+    octaves : int, optional
+        J: wavelets have widths up to 2^J. By default about 7 positions per side remain (28 x 28: 2), 16 of a signal.
+    directions : int, default=8
+        Orientations of the wavelets of images; wavelets per octave of signals.
+    projections : int, default=1000
+        Number of features; 0 keeps all scattering coefficients.
+    seed : int, default=0
+        Public seed of the projection.
+
+    Examples
+    --------
+    >>> features = ScatteringFeatures((28, 28))
+    >>> features.n_coefficients, features.dimension
+    (3969, 1000)
+    """
+
+    name = "scattering"
+    settings = ("input_shape", "value_bounds", "octaves", "directions", "projections", "seed")
+
+    def __init__(
+        self,
+        input_shape: Any,
+        value_bounds: Any = (0.0, 255.0),
+        octaves: int | None = None,
+        directions: int = 8,
+        projections: int = 1000,
+        seed: int = 0,
+    ) -> None:
+        self.input_shape = _check_shape(input_shape)
+        self.value_bounds = _check_bounds(value_bounds)
+        sides = self.input_shape[:2]
+        self.octaves = _default_octaves(sides) if octaves is None else whole_number("octaves", octaves, 1)
+        self.directions = whole_number("directions", directions, 1)
+        self.projections = whole_number("projections", projections, 0)
+        self.seed = whole_number("seed", seed, 0)
+        self._wavelets = Wavelets(sides, self.octaves, self.directions)
+        colours = self.input_shape[2] if len(self.input_shape) == 3 else 1
+        self.n_coefficients = colours * self._wavelets.channels * self._wavelets.positions
+        self.dimension = self.projections or self.n_coefficients
+
+    def _fill(self, X: Any, out: Any) -> None:
+        out[:] = in_equal_blocks(self._block, X, self._block_size)
+
+    @cached_property
+    def _block_size(self) -> int:
+        """Return a number of rows per block that treats equal rows alike, tested on a random row."""
+        lower, upper = self.value_bounds
+        row = lower + (upper - lower) * np.random.default_rng(0).random((1, self.n_inputs))
+        features = self._block(np.repeat(row, BLOCK, axis=0))
+        return BLOCK if bool(np.all(features == features[0])) else 1
+
+    @cached_property
+    def _projection(self) -> NDArray[np.float32]:
+        return gaussian_matrix(self.n_coefficients, self.projections, self.seed)
+
+    def _block(self, X: Any) -> Any:
+        """Return unit vectors of a block of rows."""
+        lower, upper = self.value_bounds
+        values = (np.clip(X, lower, upper).astype(np.float64) - lower) / (upper - lower)
+        inputs = values.astype(np.float32).reshape(-1, *self.input_shape)
+        chunks = [inputs[start : start + CHUNK] for start in range(0, len(inputs), CHUNK)]
+        rows = np.concatenate([self._coefficients(chunk) for chunk in chunks])
+        if self.projections:
+            rows = rows @ self._projection
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+        rows /= np.maximum(norms, np.finfo(np.float32).tiny)[:, np.newaxis].astype(np.float32)
+        return rows
+
+    def _coefficients(self, inputs: Any) -> Any:
+        if len(self.input_shape) < 3:
+            return self._normalise(self._wavelets.scatter(inputs))
+        colours = [self._wavelets.scatter(inputs[..., index]) for index in range(inputs.shape[-1])]
+        return np.concatenate([self._normalise(each) for each in colours], axis=1)
+
+    def _normalise(self, coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return (n, coefficients): each group of a row has mean 0 and deviation 1 over the root of its order's size.
+
+        So averages, first and second order have the same share of a row's norm, whatever their number of channels.
+        """
+        parts, start = [], 0
+        for size, order_size in self._wavelets.groups:
+            part = coefficients[:, start : start + size].reshape(len(coefficients), -1)
+            part = part - part.mean(axis=1, keepdims=True)
+            deviation = np.sqrt(np.einsum("ij,ij->i", part, part) / np.float32(part.shape[1]))
+            divisor = (deviation + np.float32(MIN_DEVIATION)) * np.float32(math.sqrt(order_size))
+            parts.append(part / divisor[:, np.newaxis])
+            start += size
+        return np.concatenate(parts, axis=1)
+
+
+def _default_octaves(sides: tuple[int, ...]) -> int:
+    positions = OUTPUT_SIDE if len(sides) == 2 else 2 * OUTPUT_SIDE + 2
+    return max(1, round(math.log2(min(sides) / positions)))
+
+
+def _check_shape(shape: Any) -> tuple[int, ...]:
+    sides = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+    if len(sides) not in (1, 2, 3):
+        raise InvalidParameter(
+            "input_shape must be (height, width), (height, width, channels) or (length,), such as (28, 28)"
+        )
+    return tuple(whole_number("input_shape", side, 8 if index < 2 else 1) for index, side in enumerate(sides))
+
+
+def _check_bounds(bounds: Any) -> tuple[float, float]:
+    pair = tuple(bounds) if isinstance(bounds, list | tuple) else ()
+    if len(pair) != 2 or not all(isinstance(end, int | float) for end in pair):
+        raise InvalidParameter(f"value_bounds must be two numbers, such as (0, 255), not {preview(bounds)}")
+    lower, upper = float(pair[0]), float(pair[1])
+    if not (lower < upper and math.isfinite(upper - lower)):
+        raise InvalidParameter("value_bounds must be finite, the lower number first")
+    return lower, upper
