@@ -40,7 +40,8 @@ def test_images_become_a_release_that_predicts_alone(tmp_path: Path) -> None:
     assert np.array_equal(release.model.predict(X[:9]), model.predict(X[:9]))
     stated = release.certificate.encoding["feature_map"]
     features = ScatteringFeatures((16, 16))
-    assert stated["sha256"] == features.digest and stated["dimension"] == features.dimension == 1000
+    assert stated["sha256"] == features.digest
+    assert stated["dimension"] == features.dimension == 1000
 
 
 def test_a_certificate_of_another_map_is_refused() -> None:

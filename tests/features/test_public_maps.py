@@ -46,7 +46,8 @@ def test_a_map_is_public_and_reads_one_row_at_a_time(name: str, tmp_path: Path) 
         assert np.array_equal(features.transform(rows[order], kind), vectors[order])
         assert np.array_equal(features.transform(rows[7:8], kind)[0], vectors[7])
     again = map_from_dict(features.to_dict())
-    assert again == features and again.digest == features.digest
+    assert again == features
+    assert again.digest == features.digest
     assert np.array_equal(again.transform(rows[:3]), features.transform(rows[:3]))
     with pytest.raises(InvalidParameter, match="does not describe"):
         map_from_dict(features.to_dict() | {"other": 1})
@@ -93,7 +94,7 @@ def test_another_file_of_weights_is_refused(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(InvalidParameter, match="expected"):
         WeightsFeatures("a.npz", sha256=described["sha256"])
     Path("a.npz").unlink()
-    with pytest.raises(ReleaseError, match="a.npz"):
+    with pytest.raises(ReleaseError, match=r"a\.npz"):
         map_from_dict(described).transform(np.eye(3))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.data.encoding.arrays import INTERCEPT, ArrayEncoder
-from privlearn.data.sources.parallel import in_order
+from privlearn.data.sources.passes import in_order
 from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
 from privlearn.errors import DataError
 from privlearn.features.public_map import PublicMap

@@ -214,8 +214,8 @@ class Softmax(SmoothObjective):
     def preconditioner(self, second_derivatives: Any) -> Callable[[Array], Array]:
         """Return, for few columns, the inverse of ``sum of M (x) mean of x x' + Lambda I``, where M = diag(p) - p p'.
 
-        In the mean, rows are weighted by the trace of M. It would equal the Hessian's inverse if the rows' M differed by
-        factors only.
+        In the mean, rows are weighted by the trace of M. It would equal the Hessian's inverse if the rows' M
+        differed by factors only.
         """
         if self._shape[1] > MAX_COLUMNS:
             diagonal = self.diagonal(second_derivatives) + self.regularization
