@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, preview
-from privlearn.features.equal_blocks import in_equal_blocks
+from privlearn.features.feature_map import in_equal_blocks
 from privlearn.features.public_map import PublicMap, gaussian_matrix, register_feature_map, whole_number
 from privlearn.features.wavelets import Wavelets
 
