@@ -28,11 +28,11 @@ def draft(*, scales: bool, lists: bool) -> SchemaDraft:
     content: dict[str, Any] = Schema.load(SCHEMA).to_dict()
     for column in content["columns"].values():
         if column["type"] == "number":
-            column |= {"lower": "buy", "upper": "buy"} | ({} if scales else {"scale": "linear"})
+            column |= {"lower": "estimate", "upper": "estimate"} | ({} if scales else {"scale": "linear"})
         elif lists:
-            column |= {"values": "buy", "unknown": "other"}
+            column |= {"values": "estimate", "unknown": "other"}
     if lists:
-        content["target"]["classes"] = "buy"
+        content["target"]["classes"] = "estimate"
     return SchemaDraft.from_dict(content)
 
 

@@ -28,8 +28,8 @@ NUMBERS = ("age", "hours", "education_years", "capital_income")
 OCCUPATIONS = tuple(census_schema().to_dict()["columns"]["occupation"]["values"])
 DRAFT: dict[str, Any] = {
     "name": "census",
-    "columns": {name: {"type": "number", "lower": "buy", "upper": "buy"} for name in NUMBERS}
-    | {"occupation": {"type": "category", "values": "buy"}},
+    "columns": {name: {"type": "number", "lower": "estimate", "upper": "estimate"} for name in NUMBERS}
+    | {"occupation": {"type": "category", "values": "estimate"}},
 }
 
 

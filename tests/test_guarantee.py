@@ -110,9 +110,9 @@ def made_by_session(tmp_path: Path, epsilon: float, delta: float, **words: Any) 
 
 def made_by_discovery(tmp_path: Path, **promise: Any) -> Any:
     draft = SchemaDraft.from_dict(
-        {"name": "census", "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}}}
+        {"name": "census", "columns": {"age": {"type": "number", "lower": "estimate", "upper": "estimate"}}}
     )
-    return discover(simulated_census(ROWS, seed=1), draft, **promise).bought[-1]
+    return discover(simulated_census(ROWS, seed=1), draft, **promise).private_bounds[-1]
 
 
 Maker = Callable[..., Any]
@@ -195,7 +195,7 @@ def test_what_was_bought_counts() -> None:
     assert add_private_bounds(Guarantee(12.0), [receipt(9.0)]) == Guarantee(21.0)
     with pytest.raises(InvalidParameter, match="Set neighbours='zero_out' here as well"):
         add_private_bounds(Guarantee(12.0), [receipt(9.0, neighbours="zero_out")])
-    schema = census_schema().model_copy(update={"bought": (receipt(9.0),)})
+    schema = census_schema().model_copy(update={"private_bounds": (receipt(9.0),)})
     settings: dict[str, Any] = {"schema": schema, "delta": 1e-6}
     people = simulated_census(ROWS, seed=1)
     with pytest.raises(InvalidParameter, match="epsilon 21 is above 20"):

@@ -91,7 +91,7 @@ class Guarantee:
     def in_words(self) -> str:
         """Return a sentence on what epsilon and delta mean for one person."""
         if not self.is_private:
-            return "Nothing is promised to anyone in the data."
+            return "Nothing is guaranteed to anyone in the data."
         factor = math.exp(min(self.epsilon, _MAX_EXPONENT))
         exception = f", up to a probability of {self.delta:g}" if self.delta else ""
         return (
@@ -118,7 +118,7 @@ def check_guarantee(value: Any) -> None:
     """Raise InvalidParameter for a bare number where a guarantee is needed."""
     if not isinstance(value, Guarantee):
         raise InvalidParameter(
-            "guarantee must be a Guarantee: Guarantee(1.0, 1e-6) promises epsilon 1 and delta 1e-6"
+            "guarantee must be a Guarantee: Guarantee(1.0, 1e-6) states epsilon 1 and delta 1e-6"
         )
 
 
@@ -164,7 +164,7 @@ def check_strength(guarantee: Guarantee, records: int, accepted: bool) -> None:
     weak = weakness(guarantee, records)
     if weak and not accepted:
         raise InvalidParameter(
-            f"this promise is {weak}. Take a smaller epsilon or delta; or accept it as it is, and every certificate "
+            f"this guarantee is {weak}. Take a smaller epsilon or delta; or accept it as it is, and every certificate "
             "says so: accept_weak_privacy=True in Python, --accept-weak-privacy in a command, "
             "accept_weak_privacy = true in a file"
         )

@@ -101,7 +101,7 @@ def described(rows: Any, persons: dict[str, Any], ledger: Any, folder: Path, **c
 
 
 def bought(rows: Any, persons: dict[str, Any], ledger: Any, folder: Path, **changed: Any) -> Any:
-    draft = schema(persons, age={"type": "number", "lower": "buy", "upper": "buy"})
+    draft = schema(persons, age={"type": "number", "lower": "estimate", "upper": "estimate"})
     usual: dict[str, Any] = {"table": rows, "draft": draft, **PROMISE}
     return discover(ledger=ledger, **usual | changed)
 

@@ -24,10 +24,10 @@ def wanted(census: Census) -> Path:
     """The census with 2000 people, and its schema with gaps."""
     write_table(simulated_census(2000, seed=1), census.table)
     content = yaml.safe_load(census.schema.read_text())
-    content["columns"]["age"] |= {"lower": "buy", "upper": "buy"}
-    content["columns"]["hours"]["upper"] = "buy"
-    content["columns"]["occupation"] = {"type": "category", "values": "buy"}
-    content["target"]["classes"] = "buy"
+    content["columns"]["age"] |= {"lower": "estimate", "upper": "estimate"}
+    content["columns"]["hours"]["upper"] = "estimate"
+    content["columns"]["occupation"] = {"type": "category", "values": "estimate"}
+    content["target"]["classes"] = "estimate"
     (census / "wanted.yaml").write_text(yaml.safe_dump(content))
     return census / "wanted.yaml"
 
@@ -103,7 +103,7 @@ def test_train_buys_and_trains_for_one_total(budgeted: Census, train_wanted: Run
     assert verified.code == 0
     assert "with schema (epsilon = 2, delta = 1e-05)" in verified.stdout
     shown = run("inspect", budgeted / "m.privlearn").stdout
-    assert "encoding: bought" in shown
+    assert "encoding: private_bounds" in shown
     assert "trade, or other" in shown
 
 
@@ -177,9 +177,9 @@ def test_a_list_of_whole_numbers_is_bought_if_the_draft_says_so(
     path = budgeted / "census.parquet"
     write_table(table.set_column(7, "income", pa.array(numbered).cast(pa.int64())), path)
     training = ("train", path, "--schema", wanted, *PRICE, *HALF, "--out", budgeted / "m.privlearn")
-    assert "`buy whole numbers`" in run(*training).stderr
+    assert "`estimate whole numbers`" in run(*training).stderr
     content = yaml.safe_load(wanted.read_text())
-    content["target"]["classes"] = "buy whole numbers"
+    content["target"]["classes"] = "estimate whole numbers"
     wanted.write_text(yaml.safe_dump(content, sort_keys=False))
     told = run(*training)
     assert told.code == 0, told.told

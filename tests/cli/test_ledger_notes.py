@@ -32,7 +32,7 @@ def test_without_a_note_there_is_no_column_for_it(train: Run, budgeted: Census, 
 def test_what_is_bought_carries_them_too(budgeted: Census, run: Run) -> None:
     wanted = budgeted / "wanted.schema.yaml"
     wanted.write_text(
-        "name: census\ncolumns:\n  age: {type: number, lower: buy, upper: buy}\n", encoding="utf-8"
+        "name: census\ncolumns:\n  age: {type: number, lower: estimate, upper: estimate}\n", encoding="utf-8"
     )
     told = run("discover", budgeted.table, "--schema", wanted, "--epsilon", 1, "--out", budgeted / "age.yaml",
                "--ledger", budgeted.ledger, "--note", "bounds")  # fmt: skip

@@ -87,7 +87,7 @@ def write_owner(folder: Path, server: str = "") -> Path:
 
 
 def test_the_demonstration_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
-    with running("--demo", "--port", 0, "--folder", tmp_path / "demo") as server:
+    with running("--demo", "--port", 0, "--directory", tmp_path / "demo") as server:
         keys = {line.split()[3]: line.split()[-1] for line in server.lines(3)}
         assert set(keys) == {"holder", "alice", "bob"}
         assert get(f"{server.url}/v1/me", keys["alice"]).json()["analyst"] == "alice"
@@ -100,7 +100,7 @@ def test_the_demonstration_serves_until_it_is_told_to_end(tmp_path: Path) -> Non
         code, logged = server.end()
     assert code == 0
     assert all(json.loads(line)["level"] in ("info", "warning") for line in logged.splitlines())
-    with running("--demo", "--port", 0, "--folder", tmp_path / "demo") as server:
+    with running("--demo", "--port", 0, "--directory", tmp_path / "demo") as server:
         job = get(f"{server.url}/v1/jobs/{asked.json()['id']}?wait=30", keys["alice"]).json()
         assert job["state"] == "done"
         budget = get(f"{server.url}/v1/datasets/village/budget", keys["alice"]).json()
@@ -156,7 +156,7 @@ def test_what_would_be_overheard_is_not_served(owner: Path, run: Run, server: st
     assert told in found.stderr
 
 
-@pytest.mark.parametrize("arguments", [(), ("--demo", "owner.toml"), ("owner.toml", "--folder", "x")])
+@pytest.mark.parametrize("arguments", [(), ("--demo", "owner.toml"), ("owner.toml", "--directory", "x")])
 def test_it_must_be_clear_what_to_serve(run: Run, arguments: tuple[str, ...]) -> None:
     found = run("serve", *arguments)
     assert found.code == 2

@@ -55,7 +55,7 @@ def test_a_search_takes_the_word_along(census: Census, train: Run) -> None:
 def draft(census: Census) -> None:
     """The schema with one bound to be bought."""
     content = yaml.safe_load(census.schema.read_text())
-    content["columns"]["age"]["upper"] = "buy"
+    content["columns"]["age"]["upper"] = "estimate"
     census.schema.write_text(yaml.safe_dump(content))
 
 

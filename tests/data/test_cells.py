@@ -58,7 +58,7 @@ def test_listed_integers_are_found_and_larger_ones_are_never(kept: Callable[[lis
 def test_only_the_stated_type_is_counted(refused: Refused) -> None:
     assert distinct(pa.array([1.5, 2.0, None, np.nan]), int, "x")[0] == [2]
     for column in (pa.array([1, 2]), pa.array([True]), as_array(["a", 1], "x")):
-        with refused("x holds", "`buy whole numbers`"):
+        with refused("x holds", "`estimate whole numbers`"):
             distinct(column, str, "x")
 
 

@@ -116,9 +116,9 @@ def test_settings_that_make_no_sense_are_refused(column: dict[str, Any], message
 @pytest.mark.parametrize(
     "column",
     [
-        {"type": "date", "lower": "buy", "upper": "2020-01-01"},
-        {"type": "ordinal", "values": "buy"},
-        {"type": "number", "lower": 0, "upper": "buy", "period": 24},
+        {"type": "date", "lower": "estimate", "upper": "2020-01-01"},
+        {"type": "ordinal", "values": "estimate"},
+        {"type": "number", "lower": 0, "upper": "estimate", "period": 24},
     ],
 )
 def test_dates_and_orders_cannot_be_bought(column: dict[str, Any]) -> None:

@@ -28,8 +28,8 @@ ROWS = 2000
 TABLE = simulated_census(ROWS, seed=7)
 WANTED: dict[str, Any] = census_schema().to_dict()
 WANTED["columns"] |= {
-    "age": {"type": "number", "lower": "buy", "upper": "buy"},
-    "occupation": {"type": "category", "values": "buy"},
+    "age": {"type": "number", "lower": "estimate", "upper": "estimate"},
+    "occupation": {"type": "category", "values": "estimate"},
 }
 DRAFT = SchemaDraft.from_dict(WANTED)
 
@@ -95,7 +95,7 @@ def test_persons_are_told_apart_across_blocks(tmp_path: Path) -> None:
     write_table(owned, tmp_path / "rows.csv")
     promise: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-4, "random_state": 3}
     streamed = discover(open_records(tmp_path / "rows.csv", draft.stand_in), draft, **promise)
-    assert streamed.bought[0].records == 700
+    assert streamed.private_bounds[0].records == 700
     assert streamed.to_dict() == discover(owned, draft, **promise).to_dict()
 
 

@@ -14,8 +14,8 @@ from privlearn.data import CategoryColumn, PrivateBounds, Schema, SchemaDraft, S
 from privlearn.data.schema.draft import Bound
 from privlearn.errors import DataError, SchemaError
 
-AGE = {"type": "number", "lower": "buy", "upper": "buy"}
-CITY = {"type": "category", "values": "buy"}
+AGE = {"type": "number", "lower": "estimate", "upper": "estimate"}
+CITY = {"type": "category", "values": "estimate"}
 SEX = {"type": "category", "values": ["f", "m"]}
 
 
@@ -23,7 +23,7 @@ def content(**changes: Any) -> dict[str, Any]:
     base = {
         "name": "t",
         "columns": {"age": AGE, "city": CITY, "sex": SEX},
-        "target": {"name": "y", "classes": "buy"},
+        "target": {"name": "y", "classes": "estimate"},
     }
     return {**base, **changes}
 
@@ -46,7 +46,9 @@ def test_marks_are_found_in_the_order_of_the_schema() -> None:
 
 
 def test_one_side_may_be_public() -> None:
-    draft = SchemaDraft.from_dict(content(columns={"age": {"type": "number", "lower": 18, "upper": "buy"}}))
+    draft = SchemaDraft.from_dict(
+        content(columns={"age": {"type": "number", "lower": 18, "upper": "estimate"}})
+    )
     assert draft.bounds == (Bound("age", "upper"),)
     assert draft.centres == ()
     assert draft.public_bound(draft.bounds[0]) == 18.0
@@ -71,7 +73,7 @@ def test_the_stand_in_reads_any_value() -> None:
 
 
 @pytest.mark.parametrize("part", ["lower", "upper", "values", "classes"])
-@pytest.mark.parametrize("mark", ["buy", "buy whole numbers"])
+@pytest.mark.parametrize("mark", ["estimate", "estimate whole numbers"])
 def test_only_drafts_may_have_marks(part: str, mark: str) -> None:
     whole = content(
         columns={"age": {"type": "number", "lower": 0, "upper": 1}, "sex": SEX},
@@ -85,13 +87,13 @@ def test_only_drafts_may_have_marks(part: str, mark: str) -> None:
 
 
 def test_a_list_s_type_is_declared_and_not_read_from_the_table() -> None:
-    draft = SchemaDraft.from_dict(content(columns={"code": {**CITY, "values": "buy whole numbers"}}))
+    draft = SchemaDraft.from_dict(content(columns={"code": {**CITY, "values": "estimate whole numbers"}}))
     assert draft.lists == {"code": int, "y": str}
     code: Any = draft.stand_in.columns["code"]
     assert code.values == (0, 1)
     assert draft.digest != SchemaDraft.from_dict(content(columns={"code": CITY})).digest
     with pytest.raises(SchemaError, match=r"columns\.age: lower"):
-        SchemaDraft.from_dict(content(columns={"age": {**AGE, "lower": "buy whole numbers"}}))
+        SchemaDraft.from_dict(content(columns={"age": {**AGE, "lower": "estimate whole numbers"}}))
 
 
 @pytest.mark.parametrize(
@@ -99,14 +101,17 @@ def test_a_list_s_type_is_declared_and_not_read_from_the_table() -> None:
     [
         ({"columns": {"city": {**CITY, "unknown": "refuse"}}}, "an estimated list has no rare values"),
         (
-            {"target": {"name": "y", "classes": "buy", "unknown": "refuse"}},
+            {"target": {"name": "y", "classes": "estimate", "unknown": "refuse"}},
             "an estimated list has no rare values",
         ),
         ({"columns": {"age": {**AGE, "knots": 1}}}, "columns.age: knots"),
         ({"columns": {"age": {**AGE, "lower": "bye"}}}, "columns.age: lower"),
-        ({"target": {"name": "y", "classes": "buy", "lower": "buy"}}, "needs either classes, or lower"),
+        (
+            {"target": {"name": "y", "classes": "estimate", "lower": "estimate"}},
+            "needs either classes, or lower",
+        ),
         ({"columns": []}, "columns"),
-        ({"target": {"name": "age", "classes": "buy"}}, "is the target"),
+        ({"target": {"name": "age", "classes": "estimate"}}, "is the target"),
     ],
     ids=["refuse", "refuse labels", "knots", "misspelt", "two kinds", "no mapping", "target twice"],
 )
@@ -132,7 +137,7 @@ def test_a_purchase_completes_it() -> None:
     assert (age.lower, age.upper) == (17.0, 90.0)
     assert schema.columns["city"] == CategoryColumn(values=("Bonn", "Ulm"), unknown="other")
     assert schema.target == Target(name="y", classes=("no", "yes"), unknown="zero")
-    assert schema.bought == (receipt(),)
+    assert schema.private_bounds == (receipt(),)
 
 
 @given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12))
@@ -145,7 +150,9 @@ def test_bought_bounds_are_put_in_order_and_apart(lower: float, upper: float) ->
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_a_public_bound_stays_where_it_is(side: str) -> None:
     public, other = ("upper", 10.0) if side == "lower" else ("lower", 10.0)
-    draft = SchemaDraft.from_dict(content(columns={"age": {"type": "number", side: "buy", public: other}}))
+    draft = SchemaDraft.from_dict(
+        content(columns={"age": {"type": "number", side: "estimate", public: other}})
+    )
     beyond = 10.0 if side == "lower" else -3.0
     age: Any = draft.complete({draft.bounds[0]: beyond}, {"y": [0, 1]}, receipt()).columns["age"]
     assert getattr(age, public) == 10.0
@@ -167,7 +174,7 @@ def test_a_second_purchase_keeps_the_first_receipt() -> None:
     first["columns"]["more"] = AGE
     again = SchemaDraft.from_dict(first)
     schema = again.complete(dict.fromkeys(again.bounds, 2.0), {}, receipt(epsilon=0.2))
-    assert [part.epsilon for part in schema.bought] == [0.1, 0.2]
+    assert [part.epsilon for part in schema.private_bounds] == [0.1, 0.2]
 
 
 @pytest.mark.parametrize("suffix", ["yaml", "json"])
@@ -185,7 +192,7 @@ def test_the_digest_depends_on_marks_and_receipts() -> None:
     )
     assert one.digest != other.digest
     whole = completed((0.0, 1.0), ["Bonn"], ["no", "yes"])
-    assert whole.digest != whole.model_copy(update={"bought": ()}).digest
+    assert whole.digest != whole.model_copy(update={"private_bounds": ()}).digest
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ def without_bounds(*, lists: bool) -> SchemaDraft:
     content: dict[str, Any] = census_schema().to_dict()
     for column in content["columns"].values():
         if column["type"] == "number":
-            column |= {"lower": "buy", "upper": "buy", "scale": "linear"}
+            column |= {"lower": "estimate", "upper": "estimate", "scale": "linear"}
         elif lists:
-            column |= {"values": "buy", "unknown": "other"}
+            column |= {"values": "estimate", "unknown": "other"}
     if lists:
-        content["target"]["classes"] = "buy"
+        content["target"]["classes"] = "estimate"
     return SchemaDraft.from_dict(content)
 
 

@@ -148,7 +148,7 @@ def test_without_delta_all_rounds_together_cost_epsilon(rounds: int | None) -> N
     assert mechanism.spends() == Guarantee(spent)
     assert mechanism.epsilon_after(mechanism.rounds) == pytest.approx(spent)
     assert [noise.distribution for noise in mechanism.question(0).noise] == ["norm_gamma"]
-    assert "kept_scale" not in mechanism.constants()
+    assert "retained_scale" not in mechanism.constants()
     assert "noise scale" not in mechanism.covers
     assert "whatever the coordinator and all other parties do" in mechanism.covers
 

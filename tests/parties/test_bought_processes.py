@@ -23,7 +23,7 @@ pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
 DRAFT = """name: census
 columns:
   age: {type: number, lower: 18, upper: 90}
-  hours: {type: number, lower: 0, upper: buy}
+  hours: {type: number, lower: 0, upper: estimate}
   education_years: {type: number, lower: 0, upper: 25}
   sex: {type: category, values: [female, male]}
 """

@@ -169,7 +169,7 @@ def test_a_renewed_certificate_needs_no_new_plan(tmp_path: Path) -> None:
     IDENTITIES["coordinator"].write(key)
     certificate.write_bytes(made.certificate.read_bytes())
     before = key.read_bytes()
-    asked = ["identity", "coordinator", "--host", "127.0.0.1", "--folder", str(tmp_path), "--renew"]
+    asked = ["identity", "coordinator", "--host", "127.0.0.1", "--directory", str(tmp_path), "--renew"]
     assert CliRunner().invoke(app, asked).exit_code == 0
     assert key.read_bytes() == before
     with made.flower.serving("127.0.0.1", made.port, certificate, tls_key):

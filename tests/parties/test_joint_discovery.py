@@ -36,12 +36,12 @@ OCCUPATIONS = ["office", "trade", "craft", "services", "health", "management", "
 DRAFT: dict[str, Any] = {
     "name": "census",
     "columns": {
-        "age": {"type": "number", "lower": "buy", "upper": "buy"},
-        "hours": {"type": "number", "lower": 0, "upper": "buy"},
-        "occupation": {"type": "category", "values": "buy"},
+        "age": {"type": "number", "lower": "estimate", "upper": "estimate"},
+        "hours": {"type": "number", "lower": 0, "upper": "estimate"},
+        "occupation": {"type": "category", "values": "estimate"},
         "region": {"type": "category", "values": ["north", "east", "south", "west"]},
     },
-    "target": {"name": "income", "classes": "buy"},
+    "target": {"name": "income", "classes": "estimate"},
 }
 CANDIDATES = {"occupation": OCCUPATIONS, "income": ["low", "high"]}
 
@@ -161,7 +161,7 @@ def test_the_receipt_is_checked_and_the_price_is_in_every_release(
     assert (
         verify(tmp_path / "model.privlearn").facts["with schema"].startswith("(epsilon = 6, delta = 2e-05)")
     )
-    (receipt,) = found.schema.bought
+    (receipt,) = found.schema.private_bounds
     assert isinstance(receipt, JointPrivateBounds)
     check_receipt(receipt)
     for change in ({"epsilon": 1.9}, {"noise_scale": 0.99 * receipt.noise_scale}, {"parties_per_person": 2}):
@@ -186,8 +186,8 @@ def test_a_purchase_for_people_at_one_party_is_not_for_people_at_two(found: Disc
     content: dict[str, Any] = {"parties": SIZES, "epsilon": 4.0, "delta": 1e-5, "parties_per_person": 2}
     with pytest.raises(SchemaError, match="parties_per_person: 1, no person column, and here it is"):
         JointTraining(schema=found.schema, **content)
-    two = found.schema.bought[0].model_copy(update={"parties_per_person": 2})
-    JointTraining(schema=found.schema.model_copy(update={"bought": (two,)}), **content)
+    two = found.schema.private_bounds[0].model_copy(update={"parties_per_person": 2})
+    JointTraining(schema=found.schema.model_copy(update={"private_bounds": (two,)}), **content)
 
 
 def test_a_file_that_names_other_candidates_than_its_plan_is_refused(found: DiscoveredSchema) -> None:
@@ -216,13 +216,13 @@ def test_refusals(changes: dict[str, Any], words: str) -> None:
 
 
 def test_a_list_alone_and_bounds_of_a_target() -> None:
-    columns = {"occupation": {"type": "category", "values": "buy"}}
+    columns = {"occupation": {"type": "category", "values": "estimate"}}
     listed = agreement_of(
         draft={"name": "census", "columns": columns}, candidates={"occupation": OCCUPATIONS}
     )
-    assert discover_together(listed, TABLES).schema.bought[0].lists == ("occupation",)
-    target = {"name": "age", "lower": "buy", "upper": "buy"}
-    whole = {"type": "category", "values": "buy whole numbers"}
+    assert discover_together(listed, TABLES).schema.private_bounds[0].lists == ("occupation",)
+    target = {"name": "age", "lower": "estimate", "upper": "estimate"}
+    whole = {"type": "category", "values": "estimate whole numbers"}
     draft = SchemaDraft({"name": "census", "columns": {"level": whole}, "target": target})
     again = SchemaDraft(draft.to_dict())
     assert (again.bounds, again.lists, again.stand_in) == (draft.bounds, draft.lists, draft.stand_in)
@@ -234,7 +234,10 @@ def test_another_number_of_records_is_refused() -> None:
 
 
 def test_the_draft_is_part_of_what_is_signed(tmp_path: Path) -> None:
-    less = {**DRAFT, "columns": DRAFT["columns"] | {"age": {"type": "number", "lower": 0, "upper": "buy"}}}
+    less = {
+        **DRAFT,
+        "columns": DRAFT["columns"] | {"age": {"type": "number", "lower": 0, "upper": "estimate"}},
+    }
     digests = {
         agreement_of().digest,
         agreement_of(between={"age": (0, 120)}).digest,

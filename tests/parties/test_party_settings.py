@@ -97,7 +97,9 @@ def test_the_keys_are_part_of_what_is_signed() -> None:
 
 def test_an_identity_is_a_file_for_its_owner_and_a_line_for_the_plan(tmp_path: Path) -> None:
     runner = CliRunner()
-    made = runner.invoke(app, ["identity", "coordinator", "--host", "localhost", "--folder", str(tmp_path)])
+    made = runner.invoke(
+        app, ["identity", "coordinator", "--host", "localhost", "--directory", str(tmp_path)]
+    )
     name, _, text = made.stdout.strip().partition(" = ")
     read = Identity.read(tmp_path / "coordinator.key")
     assert name == "coordinator"

@@ -29,7 +29,7 @@ def test_a_run_on_the_page_and_on_the_screen() -> None:
         assert "Nothing yet." in fetched(port)
         wire.coordinator.train()
         told, state = fetched(port), json.loads(fetched(port, "/state.json"))
-    assert [entry["told"] for entry in state["run"]] == screen
+    assert [entry["message"] for entry in state["run"]] == screen
     assert all(line in told for line in screen)
     assert agreement.fingerprint in told
     assert "<script" not in told

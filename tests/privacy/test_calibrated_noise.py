@@ -274,7 +274,7 @@ def test_tiny_ra12_noise_promises_nothing(noise_scale: float) -> None:
 
 @every_plan
 def test_renyi_cost_agrees_with_the_promise(plan: Plan) -> None:
-    """Converting the Renyi curve back at its best order gives the promised epsilon, up to the conversion's loss."""
+    """Converting the Renyi curve back at its best order gives the guaranteed epsilon, up to the conversion's loss."""
     mechanism = plan.calibrate(EPSILON, DELTA)
     if plan.noise != "gaussian":
         assert mechanism.renyi(1.2) == pytest.approx(0.6 * EPSILON**2, rel=1e-6)  # a pure promise is zCDP

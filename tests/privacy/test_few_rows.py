@@ -236,8 +236,8 @@ def described(schema: Schema, rows: Any, neighbours: str) -> None:
 DRAFT = ONE_ROW | {
     "name": "clinic",
     "columns": {
-        "age": {"type": "number", "lower": "buy", "upper": "buy"},
-        "region": {"type": "category", "values": "buy"},
+        "age": {"type": "number", "lower": "estimate", "upper": "estimate"},
+        "region": {"type": "category", "values": "estimate"},
     },
 }
 
@@ -299,7 +299,7 @@ def moments_party(rows: Any, neighbours: str) -> None:
 def discovering_party(rows: Any, neighbours: str) -> None:
     draft = ONE_ROW | {
         "name": "clinic",
-        "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}},
+        "columns": {"age": {"type": "number", "lower": "estimate", "upper": "estimate"}},
     }
     plan = JointDiscovery.from_dict({"draft": draft, "neighbours": neighbours, **JOINT})
     plan.read_party("north", rows)

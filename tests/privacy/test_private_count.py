@@ -278,8 +278,8 @@ def test_discovery() -> None:
         {
             "name": "census",
             "columns": {
-                "age": {"type": "number", "lower": "buy", "upper": "buy"},
-                "occupation": {"type": "category", "values": "buy"},
+                "age": {"type": "number", "lower": "estimate", "upper": "estimate"},
+                "occupation": {"type": "category", "values": "estimate"},
             },
         }
     )
@@ -287,7 +287,7 @@ def test_discovery() -> None:
     promise: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "neighbours": "add_remove", "random_state": 0}
     receipts = {
         discover(census.slice(0, count), draft, expected_records=20_000, **promise)
-        .bought[0]
+        .private_bounds[0]
         .model_dump_json()
         for count in (0, 1, 2999, 3000)
     }

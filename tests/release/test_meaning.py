@@ -97,7 +97,7 @@ def test_every_file_says_it(name: str) -> None:
 
 
 def test_what_was_bought_of_the_schema_counts() -> None:
-    certificate = verify(release_file("bought")).certificate
+    certificate = verify(release_file("private_bounds")).certificate
     alone = meaning_of(certificate.guarantee, certificate.mechanism.curve())
     meaning = certificate.meaning
     assert alone is not None

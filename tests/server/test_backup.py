@@ -202,7 +202,7 @@ def test_not_while_a_server_runs(tmp_path: Path) -> None:
     holder = SQLiteHolder(tmp_path)
     open_store(holder.owner)
     with (
-        lock_directory(holder.owner.server.folder),
+        lock_directory(holder.owner.server.directory),
         pytest.raises(AssertionError, match="another server runs"),
     ):
         holder.type("privlearn restored owner.toml\n")

@@ -35,7 +35,7 @@ def test_a_description_is_a_job(served: Served) -> None:
         page = browser.get(f"/jobs/{job['id']}").text
     assert "approximate count" in page
     assert ' style="' not in page  # the policy of the pages would refuse it
-    assert "What that promises" in page
+    assert "What that guarantees" in page
     assert "false alarms" in page
 
 

@@ -189,5 +189,5 @@ def test_an_unforeseen_error_shows_its_id_alone(
     (line,) = [record.fields for record in caplog.records if record.name.endswith("failures")]  # type: ignore[attr-defined]
     assert line["id"] == request_id
     assert line["error"] == "ZeroDivisionError"
-    assert any(place.endswith("in fail") for place in line["places"])
+    assert any(place.endswith("in fail") for place in line["frames"])
     assert "Xylophon" not in caplog.text + str(line)

@@ -200,7 +200,7 @@ def test_what_nobody_caught_is_a_line_of_json_without_its_message() -> None:
     assert done.returncode == 1
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert [line.get("error") for line in lines] == ["ValueError", None, "ValueError"]
-    assert "in fail" in lines[0]["places"][-1]
+    assert "in fail" in lines[0]["frames"][-1]
     assert "Xylophon" not in done.stderr
 
 

@@ -17,7 +17,7 @@ from privlearn.server.holder.settings import Owner, ServerSettings
 DATASET: dict[str, Any] = {"table": "census.csv", "schema": "census.yaml", "epsilon": 4.0, "delta": 1e-6}
 EXAMPLE = """
 [server]
-folder = "kept"
+directory = "kept"
 tls_certificate = "cert.pem"
 tls_key = "/etc/key.pem"
 host = "0.0.0.0"
@@ -59,7 +59,7 @@ def test_the_file_is_read_and_its_paths_are_relative_to_it(tmp_path: Path) -> No
     path.write_text(EXAMPLE)
     owner = Owner.load(path)
     census, ward = owner.datasets["census"], owner.datasets["ward"]
-    assert owner.server.folder == tmp_path / "kept"
+    assert owner.server.directory == tmp_path / "kept"
     assert owner.server.store == str(tmp_path / "kept" / "privlearn.db")
     assert (owner.server.tls_certificate, owner.server.tls_key) == (
         tmp_path / "cert.pem",
@@ -80,7 +80,7 @@ def test_the_file_is_read_and_its_paths_are_relative_to_it(tmp_path: Path) -> No
 def test_a_folder_need_not_be_named(tmp_path: Path) -> None:
     path = tmp_path / "owner.toml"
     path.write_text('[datasets.a]\ntable = "a.csv"\nschema = "a.yaml"\nepsilon = 1.0\n')
-    assert Owner.load(path).server.folder == tmp_path / "state"
+    assert Owner.load(path).server.directory == tmp_path / "state"
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,6 @@ def test_interface_and_pages_say_it(tmp_path: Path) -> None:
         served.alice.post("/sign-in", data={"key": key}, headers={"Sec-Fetch-Site": "same-origin"})
         form = {"face": "session", "learner": "logistic", "epsilon": "30", "delta": "1e-6"}
         page = served.alice.get("/desk/clinic/train", params=form).text
-        assert re.search("This promise is hardly private: epsilon 30 is above 20", page)
+        assert re.search("This guarantee is hardly private: epsilon 30 is above 20", page)
         strong_page = served.alice.get("/desk/clinic/train", params=form | {"epsilon": "1"}).text
         assert "hardly private" not in strong_page

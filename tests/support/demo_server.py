@@ -25,7 +25,7 @@ class DemoServer:
 
     def start(self) -> None:
         """Until it says that it answers."""
-        options = ["--demo", "--folder", str(self._folder), "--port", str(self._port)]
+        options = ["--demo", "--directory", str(self._folder), "--port", str(self._port)]
         with (self._folder / "log").open("a") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "privlearn", "serve", *options],

@@ -68,7 +68,7 @@ def _estimators() -> dict[str, Any]:
     }
 
 
-NAMES = (*_estimators(), "signed", "bought", "parties_descent")
+NAMES = (*_estimators(), "signed", "private_bounds", "parties_descent")
 
 
 @cache
@@ -106,7 +106,7 @@ def _release(name: str) -> Any:
     match name:
         case "signed":
             return Release.load(release_file("logistic")).signed(Ed25519PrivateKey.generate())
-        case "bought":
+        case "private_bounds":
             return _bought()
         case "parties_descent":
             return _joint()
@@ -118,8 +118,8 @@ def _bought() -> Any:
     """Return a release whose schema has bounds and a list that were estimated privately."""
     public = SCHEMA.to_dict()
     columns = public["columns"] | {
-        "age": {"type": "number", "lower": "buy", "upper": "buy"},
-        "sex": {"type": "category", "values": "buy"},
+        "age": {"type": "number", "lower": "estimate", "upper": "estimate"},
+        "sex": {"type": "category", "values": "estimate"},
     }
     rows = synthetic_table(SCHEMA, 2000, seed=7)
     schema = discover(rows, SchemaDraft.from_dict(public | {"columns": columns}), **PRICE)

@@ -17,7 +17,7 @@ MUTANTS = [
     Mutant("meaning: a mu for every promise", "privlearn.accounting.meaning:gaussian_mu", "None if curve.failure_delta else gaussian_mu(PureCurve(curve.epsilon))", "gaussian_mu(PureCurve(curve.epsilon))", MEANING),
     Mutant("meaning: odds without the exception", "privlearn.accounting.meaning:max_odds.loss", "epsilon - math.log1p(-share)", "epsilon", MEANING),
     Mutant("meaning: runs add up as roots", "privlearn.accounting.meaning:_of_runs", "math.sqrt(times) * once", "once", MEANING),
-    Mutant("meaning: a bought schema is free", "privlearn.release.base_certificate:BaseCertificate.meaning", "private_bounds_cost(self.bought)", "None", MEANING),
+    Mutant("meaning: a bought schema is free", "privlearn.release.base_certificate:BaseCertificate.meaning", "private_bounds_cost(self.private_bounds)", "None", MEANING),
     Mutant("meaning: rounded downwards", "privlearn.release.meaning:_UP", "rounding=ROUND_CEILING", "rounding='ROUND_FLOOR'", MEANING),
     Mutant("split: one seed is one split, whatever the order", "privlearn.data.parts:split", "_random_name() if fields['by'] == 'position' else ''", "''", PARTS),
     Mutant("split: labels of other people next to a part", "privlearn.data.parts:without_part", "y is not None", "False", PARTS),

@@ -265,10 +265,10 @@ def check_curve(mechanism: Any, points: NDArray[np.float64] | None = None) -> It
     name, worst = max(pairs, key=lambda item: item[1].delta(guarantee.epsilon))
     yield judge(
         "exact curve",
-        f"promised epsilon {guarantee.epsilon:g}, worst of {len(pairs)} pairs of neighbours: {name}",
+        f"guaranteed epsilon {guarantee.epsilon:g}, worst of {len(pairs)} pairs of neighbours: {name}",
         _holds(worst, guarantee) and all(_holds(densities, guarantee) for _, densities in pairs),
         "the density of the release, integrated numerically, breaks the guarantee: too little noise",
-        {"exact delta": worst.delta(guarantee.epsilon), "promised delta": guarantee.delta}
+        {"exact delta": worst.delta(guarantee.epsilon), "guaranteed delta": guarantee.delta}
         | ({"largest loss": max(one.worst_loss for _, one in pairs)} if guarantee.delta == 0 else {}),
     )
     claims = [

@@ -199,14 +199,14 @@ def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: f
     return EpsilonBound(max(float(bound) for bound in bounds), confidence, delta, min(len(one), len(other)))
 
 
-def judge_bound(bound: EpsilonBound, promised: float, pair: str) -> Finding:
+def judge_bound(bound: EpsilonBound, guaranteed: float, pair: str) -> Finding:
     """Compare an empirical bound with the claimed epsilon."""
     return judge(
         "empirical epsilon",
         f"{bound.runs} runs on each of two neighbours ({pair}), confidence {bound.confidence:g}, delta {bound.delta:g}",
-        bound.epsilon <= promised,
+        bound.epsilon <= guaranteed,
         "the runs refute the guarantee: outputs distinguish the neighbours more often than it allows",
-        {"at least": bound.epsilon, "promised": promised},
+        {"at least": bound.epsilon, "guaranteed": guaranteed},
     )
 
 

@@ -203,7 +203,9 @@ class Charge:
     @property
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the cost together with the schema's private bounds."""
-        return add_private_bounds(self.cost.guarantee, () if self.schema is None else self.schema.bought)
+        return add_private_bounds(
+            self.cost.guarantee, () if self.schema is None else self.schema.private_bounds
+        )
 
     def check(self) -> None:
         """Refuse everything that can be refused before the reservation, and warn once if nothing will be recorded."""

@@ -20,7 +20,7 @@ class BudgetSplit:
     Parameters
     ----------
     bounds : float, default=0.0
-        For bounds and lists that a draft of a schema marks ``buy``.
+        For bounds and lists that a draft of a schema marks ``estimate``.
     selection : float, default=0.0
         For choosing among settings; a private search takes it together with ``fit``, as one guarantee.
     fit : float, default=1.0

@@ -26,20 +26,20 @@ _ATTACKED_PEOPLE = 100  # each attacked model is trained on half of them
 class _Files:
     """The files of the demonstration."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.table = folder / "census.csv"
-        self.template = folder / "census.template.yaml"
-        self.schema = folder / "census.schema.yaml"
-        self.new_rows = folder / "new.csv"
-        self.ledger = folder / "budgets.db"
-        self.page = folder / "income.html"
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.table = directory / "census.csv"
+        self.template = directory / "census.template.yaml"
+        self.schema = directory / "census.schema.yaml"
+        self.new_rows = directory / "new.csv"
+        self.ledger = directory / "budgets.db"
+        self.page = directory / "income.html"
 
     def model(self, epsilon: str) -> Path:
-        return self.folder / f"income-{epsilon}.privlearn"
+        return self.directory / f"income-{epsilon}.privlearn"
 
     def predictions(self, epsilon: str) -> Path:
-        return self.folder / f"predictions-{epsilon}.csv"
+        return self.directory / f"predictions-{epsilon}.csv"
 
     def all(self) -> list[Path]:
         paths = [self.table, self.template, self.schema, self.new_rows, self.ledger, self.page]
@@ -77,7 +77,7 @@ def demo(
     _print_errors(files, schema, truth)
     _attack(schema)
     typer.secho("\nWhat you have now", bold=True)
-    typer.echo(_SUMMARY.format(folder=files.folder, model=files.model("1"), page=files.page))
+    typer.echo(_SUMMARY.format(directory=files.directory, model=files.model("1"), page=files.page))
 
 
 _SUMMARY = """\
@@ -86,7 +86,7 @@ other records finds no statement about a person more than 2.7 times as likely as
 record had been different, except with probability one in a million (delta); `privlearn verify`
 recomputes this from the file. Open
 {page} to see which effects the model learnt at epsilon 3, and which are hidden by noise.
-{folder}/budgets.db has recorded the total cost of the private models: 4.4 of the allowed 5.
+{directory}/budgets.db has recorded the total cost of the private models: 4.4 of the allowed 5.
 A training that costs more than the rest is refused.
 
 Next: privlearn schema YOUR.csv > your.schema.yaml"""
@@ -141,7 +141,7 @@ def _start_over(files: _Files, force: bool) -> None:
         )
     for path in existing:
         path.unlink()
-    files.folder.mkdir(parents=True, exist_ok=True)
+    files.directory.mkdir(parents=True, exist_ok=True)
 
 
 def _write_data(files: _Files, rows: int) -> tuple[Schema, object]:

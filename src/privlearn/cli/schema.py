@@ -90,7 +90,7 @@ def discover(
     seed: Seed = None,
     force: Force = False,
 ) -> None:
-    """Estimate privately what a schema marks with the word buy: bounds, values, classes.
+    """Estimate privately what a schema marks with the word estimate: bounds, values, classes.
 
     One charge covers all of it. The complete schema has a receipt, which the
     certificate of every model trained with it repeats. `privlearn train` also accepts
@@ -125,7 +125,7 @@ def discover(
         )
     result.save(out)
     show_private_bounds(draft, result)
-    print_balance(budget, is_private=result.bought[-1].secure)
+    print_balance(budget, is_private=result.private_bounds[-1].secure)
     typer.echo(f"Wrote {out}. Next: privlearn train {table} --schema {out} ...")
 
 
@@ -133,7 +133,7 @@ def show_private_bounds(draft: SchemaDraft, schema: Schema) -> None:
     """Print what was estimated of each column, and the guarantee of all of it."""
     from privlearn.guarantee import weakness
 
-    receipt = schema.bought[-1]
+    receipt = schema.private_bounds[-1]
     names = dict.fromkeys([*(bound.column for bound in draft.bounds), *draft.lists])
     print_table(("column", "private estimate"), [(name, _estimates(name, draft, schema)) for name in names])
     typer.echo(f"Guarantee: {receipt.guarantee}. {receipt.guarantee.in_words()}")

@@ -31,7 +31,7 @@ def serve(
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve simulated records instead, and print keys to try it.")
     ] = False,
-    folder: Annotated[
+    directory: Annotated[
         Path | None,
         typer.Option(
             help="With --demo: store everything here, and continue with it next time.",
@@ -68,10 +68,10 @@ def serve(
         raise InvalidParameter(
             "give either a file or --demo: privlearn serve OWNER.toml, or privlearn serve --demo"
         )
-    if folder is not None and not demo:
-        raise InvalidParameter("--folder is for --demo only. The holder's file names its own directory.")
+    if directory is not None and not demo:
+        raise InvalidParameter("--directory is for --demo only. The holder's file names its own directory.")
     if owner is None:
-        _serve_demo(folder, port)
+        _serve_demo(directory, port)
     else:
         _serve(owner, port, {})
 
@@ -100,13 +100,13 @@ def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:
     run(settings, announce)
 
 
-def _serve_demo(folder: Path | None, port: int | None) -> None:
+def _serve_demo(directory: Path | None, port: int | None) -> None:
     import tempfile
 
     from privlearn.server.holder.demo import demo_keys, write_demo
 
     with tempfile.TemporaryDirectory(prefix="privlearn-demo-") as temporary:
-        owner = write_demo(Path(temporary) if folder is None else folder)
+        owner = write_demo(Path(temporary) if directory is None else directory)
         _serve(owner, port, demo_keys(owner))
 
 
@@ -169,7 +169,7 @@ def _while_no_server_runs(store: str, server: ServerSettings | None) -> Abstract
         return nullcontext()
     from privlearn.server.service import lock_directory
 
-    return lock_directory(server.folder)
+    return lock_directory(server.directory)
 
 
 def restored(

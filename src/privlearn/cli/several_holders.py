@@ -35,7 +35,7 @@ def identity(
             show_default=False,
         ),
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Directory for the files.")] = Path(),
+    directory: Annotated[Path, typer.Option(help="Directory for the files.")] = Path(),
     renew: Annotated[
         bool,
         typer.Option("--renew", help="With --host: only write a new TLS certificate, and keep NAME.key."),
@@ -63,17 +63,17 @@ def identity(
             raise InvalidParameter(
                 "--renew needs the host names or addresses of the certificate. Add --host HUB."
             )
-        Identity.read(folder / f"{name}.key")
-        certificate, tls_key = folder / f"{name}.crt", folder / f"{name}.tls.key"
+        Identity.read(directory / f"{name}.key")
+        certificate, tls_key = directory / f"{name}.crt", directory / f"{name}.tls.key"
         for old in (certificate, tls_key):
             old.unlink(missing_ok=True)
         write_certificate(certificate, tls_key, host)
         typer.echo(f"Wrote {certificate}: give every party a copy. Key, plan and fingerprint are unchanged.")
         return
     created = Identity.generate()
-    created.write(folder / f"{name}.key")
+    created.write(directory / f"{name}.key")
     if host:
-        write_certificate(folder / f"{name}.crt", folder / f"{name}.tls.key", host)
+        write_certificate(directory / f"{name}.crt", directory / f"{name}.tls.key", host)
     typer.echo(f'{name} = "{created.public}"')
 
 

@@ -33,7 +33,7 @@ class HtmlTarget(ExportTarget):
         origin = "<br>".join(map(escape, comment_lines(card)))
         body = f"""
 <form id="form" autocomplete="off">{fields}</form>
-<h2>Result</h2><p id="told" role="status"></p>
+<h2>Result</h2><p id="message" role="status"></p>
 <div id="result"><ul id="chances"></ul>
 <h2>What adds up to it</h2><p>{_meaning(card)}</p>
 <div class="scroll"><table><tbody id="parts"></tbody></table></div></div>

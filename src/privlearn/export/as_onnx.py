@@ -280,7 +280,7 @@ def _fine(graph: _Graph, grid: Grid, cells: dict[str, _Cell]) -> tuple[str, str]
 
 def _bin(graph: _Graph, axis: Axis, cell: _Cell) -> str:
     step = cell.value if isinstance(cell.column, ListInput) else graph.count_from(cell.value, axis.starts)
-    return graph.pick([[index] for index in axis.places], step, np.int64)
+    return graph.pick([[index] for index in axis.bins], step, np.int64)
 
 
 def _centre(graph: _Graph, card: Scorecard, scores: str, scale: str, square: str) -> str:

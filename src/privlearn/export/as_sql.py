@@ -39,7 +39,16 @@ from privlearn.export.sql_expressions import (
 from privlearn.export.standalone import rules_of
 from privlearn.export.target import ExportTarget, comment_lines, register_target
 
-_STEPS = ("pl_texts", "pl_forms", "pl_values", "pl_cells", "pl_places", "pl_sums", "pl_lengths", "pl_scores")
+_STEPS = (
+    "pl_texts",
+    "pl_forms",
+    "pl_values",
+    "pl_cells",
+    "pl_positions",
+    "pl_sums",
+    "pl_lengths",
+    "pl_scores",
+)
 
 
 @register_target
@@ -127,7 +136,7 @@ class _Steps:
 
     def _bin(self, axis: Axis) -> str:
         cell = self._cell[axis.column]
-        leaves = [str(index) for index in axis.places]
+        leaves = [str(index) for index in axis.bins]
         thresholds: Sequence[float] = axis.starts
         if isinstance(self._input[axis.column], ListInput):
             thresholds = range(1, len(leaves))

@@ -53,8 +53,8 @@ function coarse(piece, cell) {
 }
 
 function binOf(axis, cell) {
-  if (inputs[axis.column].type === "list") return axis.places[cell];
-  return axis.places[axis.starts.filter((start) => start <= cell).length];
+  if (inputs[axis.column].type === "list") return axis.bins[cell];
+  return axis.bins[axis.starts.filter((start) => start <= cell).length];
 }
 
 // Scores, and what each column and pair of columns adds to them.
@@ -173,15 +173,15 @@ function update() {
     if (cell === undefined || Number.isNaN(cell)) problems.push(column.name);
     cells[column.name] = cell;
   }
-  const told = document.getElementById("told");
+  const message = document.getElementById("message");
   document.getElementById("result").hidden = problems.length > 0;
   if (problems.length) {
-    told.textContent = `Fill in: ${problems.join(", ")}.`;
+    message.textContent = `Fill in: ${problems.join(", ")}.`;
     return null;
   }
   const found = predict(cells);
   const shown = [found.prediction].flat().map((one) => (typeof one === "number" ? number(one) : String(one)));
-  told.textContent = `Prediction: ${shown.join(", ")}`;
+  message.textContent = `Prediction: ${shown.join(", ")}`;
   const list = found.probabilities === null ? [] : model.outcome.labels.map((label, k) =>
     element("li", `${label}: ${(100 * found.probabilities[k]).toFixed(1)} %`));
   document.getElementById("chances").replaceChildren(...list);

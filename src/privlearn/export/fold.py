@@ -113,7 +113,7 @@ def _about(release: Release) -> dict[str, Any]:
     return {
         "dataset": None if schema is None else schema.name,
         "target": None if schema is None or schema.target is None else schema.target.name,
-        "promise": str(certificate.together),
+        "guarantee": str(certificate.together),
         "private": certificate.is_private,
         "release_sha256": release.digest,
         "certificate_sha256": hashlib.sha256(json_bytes(certificate.to_dict())).hexdigest(),
@@ -274,10 +274,10 @@ def _fine(encoder: SchemaEncoder, left: _RemainingWeights) -> Iterator[Grid]:
 def _axis(name: str, column: Any, size: int) -> Axis:
     if isinstance(column, ListColumn):
         bins = ColumnCells.of(_encoded_values(column)).bins(size)
-        return Axis(column=name, size=size, places=tuple(bins.tolist()))
+        return Axis(column=name, size=size, bins=tuple(bins.tolist()))
     starts = _starts(column, size)
     indices = [0, *(index % size for index in range(1, len(starts) + 1))]
-    return Axis(column=name, size=size, starts=_row(starts), places=tuple(indices))
+    return Axis(column=name, size=size, starts=_row(starts), bins=tuple(indices))
 
 
 def _starts(column: Ordered, size: int) -> Array:

@@ -100,15 +100,15 @@ class Slope(Part):
 
 
 class Axis(Part):
-    """The bin of a cell: ``places[value]`` for a list; for a number, that of the last start at or below it.
+    """The bin of a cell: ``bins[value]`` for a list; for a number, that of the last start at or below it.
 
-    Numbers below all starts have the first of ``places``, which has one entry more than ``starts``.
+    Numbers below all starts have the first of ``bins``, which has one entry more than ``starts``.
     """
 
     column: str
     size: int
     starts: Numbers = ()
-    places: tuple[int, ...]
+    bins: tuple[int, ...]
 
 
 class Grid(Part):

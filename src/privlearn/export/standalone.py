@@ -193,7 +193,7 @@ def _grid_index(axes: list[dict[str, Any]], cells: dict[str, Any]) -> int | None
         if cell is None:
             return None
         step = cell if isinstance(cell, int) else bisect.bisect_right(axis["starts"], cell)
-        index = index * axis["size"] + axis["places"][step]
+        index = index * axis["size"] + axis["bins"][step]
     return index
 
 

@@ -90,7 +90,7 @@ def target_named(to: str, settings: dict[str, Any]) -> ExportTarget:
 def comment_lines(card: Scorecard) -> list[str]:
     """Return the first lines of an export: its origin and guarantee."""
     about = card.about
-    guarantee = about["promise"] if about["private"] else "NOT PRIVATE, no guarantee"
+    guarantee = about["guarantee"] if about["private"] else "NOT PRIVATE, no guarantee"
     lines = [
         f"Model of {about['target'] or 'a target'} in {about['dataset'] or 'plain arrays'}, by {about['made_with']}.",
         f"Guarantee: {guarantee}.",

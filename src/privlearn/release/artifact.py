@@ -1,7 +1,7 @@
 """A release in one file: arrays and JSON in an uncompressed ZIP, no pickle.
 
     manifest.json       format, versions, SHA-256 of every other member
-    certificate.json    what is promised, with every constant
+    certificate.json    what is guaranteed, with every constant
     model.json          encoder, with labels and link or with the bounds of a regression
     coefficients.npy    this depends on the records, and so do the next and the radius in model.json, if they are there
     mechanism.npy       what the mechanism released, if the next two lead from it to the coefficients

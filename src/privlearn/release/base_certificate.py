@@ -39,7 +39,7 @@ from privlearn.solvers.losses import loss_from_dict
 def read_receipts(subject: Mapping[str, Any]) -> tuple[PrivateBounds, ...]:
     """Return the receipts of private bounds in the description of an encoding, or of a learner that has one."""
     encoding = subject.get("encoding", subject)
-    return tuple(read_private_bounds(record) for record in encoding.get("bought", ()))
+    return tuple(read_private_bounds(record) for record in encoding.get("private_bounds", ()))
 
 
 def check_receipt(receipt: PrivateBounds) -> None:
@@ -80,8 +80,8 @@ def _recompute_cost(receipt: PrivateBounds) -> Guarantee:
     ).spends()
 
 
-_BOUGHT = (
-    " Of the schema, what was bought from the records is not public: it cost its own price, stated beside it."
+_ESTIMATED = (
+    " What was estimated of the schema from the records is not public: its own cost is stated next to it."
 )
 _DEPENDED_ON = ("numpy", "scipy", "dp-accounting", "python-flint")
 
@@ -127,17 +127,17 @@ class BaseCertificate(ABC):
     @property
     def is_private(self) -> bool:
         """Return whether there is a guarantee, and the random bits behind it and behind private bounds were secret."""
-        return self.guarantee.is_private and self.secure and all(part.secure for part in self.bought)
+        return self.guarantee.is_private and self.secure and all(part.secure for part in self.private_bounds)
 
     @property
-    def bought(self) -> tuple[PrivateBounds, ...]:
+    def private_bounds(self) -> tuple[PrivateBounds, ...]:
         """Return the receipts of the parts of the schema that were estimated privately from the same records."""
         return read_receipts(self.subject)
 
     @property
     def together(self) -> Guarantee:
         """Return the guarantee of this release and of the schema's private parts, by basic composition."""
-        return add_private_bounds(self.guarantee, self.bought)
+        return add_private_bounds(self.guarantee, self.private_bounds)
 
     @property
     def records(self) -> int:
@@ -157,7 +157,7 @@ class BaseCertificate(ABC):
         return meaning_of(
             self.guarantee,
             self.mechanism.curve(),
-            additional=private_bounds_cost(self.bought),
+            additional=private_bounds_cost(self.private_bounds),
             rows_per_person=None if self._counts_persons else self._rows_per_person,
         )
 
@@ -220,7 +220,7 @@ class BaseCertificate(ABC):
             raise VerificationError(
                 f"the noise supports {mechanism.spends()}, less than the claim {mechanism.guarantee}"
             )
-        for receipt in self.bought:
+        for receipt in self.private_bounds:
             check_receipt(receipt)
             receipt.check_covers(*self._rows_and_parties, self._counts_persons)
 
@@ -246,7 +246,7 @@ class BaseCertificate(ABC):
         """Return the subject as text, one line per property."""
 
     def _coverage(self) -> str:
-        return self._covers + (_BOUGHT if self.bought else "")
+        return self._covers + (_ESTIMATED if self.private_bounds else "")
 
     def _heading(self) -> dict[str, Any]:
         return {}
@@ -292,7 +292,7 @@ class BaseCertificate(ABC):
             "randomness": self.randomness,
             "floating point": self._floating_point(),
             "covers": self._coverage(),
-            **({"with the bought schema": str(self.together)} if self.bought else {}),
+            **({"with the estimated schema": str(self.together)} if self.private_bounds else {}),
         }
 
     def _describe_task(self) -> tuple[dict[str, str], dict[str, str]]:

@@ -195,7 +195,7 @@ class SearchCertificate(Certificate):
         error = {} if searched.error is None else {"error shown": format_value(searched.error)}
         return {
             "chosen": f"{format_value(parameters)}, of {len(searched.parameters)} candidates",
-            "its own promise": str(searched.fit.guarantee),
+            "its own guarantee": str(searched.fit.guarantee),
         } | error
 
     def _describe_subject(self) -> dict[str, str]:

@@ -303,8 +303,8 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if isinstance(base, SchemaEncoder):
         described = {"dataset": base.schema.name, "schema_sha256": base.schema.digest}
-        if base.schema.bought:
-            described["bought"] = base.schema.to_dict()["bought"]
+        if base.schema.private_bounds:
+            described["private_bounds"] = base.schema.to_dict()["private_bounds"]
         described |= _resolution(base)
     elif isinstance(base, MapEncoder):
         described = {"feature_map": base.features.describe()}

@@ -200,8 +200,8 @@ class Refinement:
 
 
 COST = (
-    "nothing: computed from the release of that digest and public facts alone (post-processing); its promise is this "
-    "file's"
+    "nothing: computed from the release of that digest and public parameters alone (post-processing); its "
+    "guarantee is this file's"
 )
 
 

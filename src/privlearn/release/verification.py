@@ -151,7 +151,9 @@ def verify_bytes(raw: bytes) -> Verification:
 
 def _with_schema(certificate: BaseCertificate) -> str:
     return (
-        f"{certificate.together}, the price of what was bought of it included" if certificate.bought else ""
+        f"{certificate.together}, with the cost of its estimated bounds and lists"
+        if certificate.private_bounds
+        else ""
     )
 
 

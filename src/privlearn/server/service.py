@@ -79,7 +79,7 @@ class Service:
         if self.signing_key is not None:
             self.signing_key.sign(b"a server starts")  # fail now rather than after a job was charged
         self.store = open_store(owner)
-        self._lock = None if owner.server.ledger else lock_directory(owner.server.folder)
+        self._lock = None if owner.server.ledger else lock_directory(owner.server.directory)
         if self._lock is not None:
             queue.expire_leases(self.store)
         self._presence = Presence(self.store)
@@ -446,22 +446,22 @@ def _analyst(caller: Caller) -> str | None:
     return None if caller.is_holder else caller.analyst
 
 
-def lock_directory(folder: Path) -> IO[str]:
+def lock_directory(directory: Path) -> IO[str]:
     """Held for as long as this process lives: sessions on SQLite must have one process that answers."""
     try:
         import fcntl
     except ImportError:
         raise LedgerError(
-            "a server on SQLite locks its folder in a way that Windows has not: run it on Linux or macOS, or put "
+            "a server on SQLite locks its directory in a way that Windows has not: run it on Linux or macOS, or put "
             '`ledger = "postgresql://..."` into the holder\'s file'
         ) from None
-    lock = (folder / "server.lock").open("w")
+    lock = (directory / "server.lock").open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
         raise LedgerError(
-            f'another server runs on {folder}: stop it first, or put `ledger = "postgresql://..."` into the '
+            f'another server runs on {directory}: stop it first, or put `ledger = "postgresql://..."` into the '
             "holder's file, which several servers can share"
         ) from None
     return lock

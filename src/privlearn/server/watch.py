@@ -109,7 +109,7 @@ class Watch:
 
     def _disk(self) -> str:
         """Check that the server's directory, which holds the SQLite database, can be written."""
-        directory = self._settings.folder
+        directory = self._settings.directory
         if self._settings.ledger:
             return ""
         try:

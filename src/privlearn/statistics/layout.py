@@ -58,11 +58,11 @@ class CountsLayout:
 
     def certify(self, schema: Schema, randomness: Randomness, **subject: Any) -> CountsCertificate:
         """Return the certificate of the counts; ``subject`` says what was counted and what is not covered."""
-        bought = {"bought": schema.to_dict()["bought"]} if schema.bought else {}
+        estimated = {"private_bounds": schema.to_dict()["private_bounds"]} if schema.private_bounds else {}
         stated = {
             "dataset": schema.name,
             "schema_sha256": schema.digest,
-            **bought,
+            **estimated,
             "about_sha256": digest_of(json_bytes(self.about)),
             "persons": schema.person is not None,
         }

@@ -346,7 +346,7 @@ def test_the_command_for_a_server(store: str, old_server: Owner, tmp_path: Path)
     owner = str(tmp_path / "owner.toml")
     if old_server.server.ledger is None:
         with (
-            lock_directory(old_server.server.folder),
+            lock_directory(old_server.server.directory),
             pytest.raises(LedgerError, match="another server runs"),
         ):
             output_of(owner)

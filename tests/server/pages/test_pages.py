@@ -253,7 +253,7 @@ def test_what_a_job_promises_counts_all_rows_of_a_person_and_what_was_bought(tmp
         randomness="os.urandom",
         secure=True,
     )
-    schema = SCHEMA.model_copy(update={"rows_per_person": 3, "bought": (receipt,)})
+    schema = SCHEMA.model_copy(update={"rows_per_person": 3, "private_bounds": (receipt,)})
     schema.save(tmp_path / "clinic.schema.yaml")
     with serving(Owner.load(place), training=False) as served, browsing(served, "alice") as client:
         asked = served.alice.post(

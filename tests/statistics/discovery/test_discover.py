@@ -36,9 +36,9 @@ from privlearn.release.encoders import base_of
 
 ROWS = 6000
 CENSUS = simulated_census(ROWS, seed=1)
-NUMBERS = {name: {"type": "number", "lower": "buy", "upper": "buy"} for name in ("age", "hours")}
-OCCUPATION = {"occupation": {"type": "category", "values": "buy"}}
-CLASSES = {"name": "income", "classes": "buy"}
+NUMBERS = {name: {"type": "number", "lower": "estimate", "upper": "estimate"} for name in ("age", "hours")}
+OCCUPATION = {"occupation": {"type": "category", "values": "estimate"}}
+CLASSES = {"name": "income", "classes": "estimate"}
 
 
 def drafted(columns: dict[str, Any] | None = None, **more: Any) -> SchemaDraft:
@@ -93,7 +93,7 @@ def test_rows_whose_label_is_not_listed_weigh_nothing() -> None:
 
 
 def test_the_receipt_states_the_price_and_its_constants() -> None:
-    (receipt,) = bought(epsilon=0.9, delta=1e-5, neighbours="zero_out").bought
+    (receipt,) = bought(epsilon=0.9, delta=1e-5, neighbours="zero_out").private_bounds
     assert receipt.guarantee == Guarantee(0.9, 1e-5, "zero_out")
     assert receipt.bounds == ("age lower", "age upper", "hours lower", "hours upper")
     assert receipt.anchors == 4
@@ -114,7 +114,7 @@ def test_one_row_a_person_counts() -> None:
     draft = drafted({"age": NUMBERS["age"]}, person="id")
     age: Any = bought(draft, pa.concat_tables([people, crowd])).columns["age"]
     assert age.upper < 91
-    assert bought(draft, pa.concat_tables([people, crowd])).bought[0].records == ROWS
+    assert bought(draft, pa.concat_tables([people, crowd])).private_bounds[0].records == ROWS
 
 
 def test_several_rows_a_person_cost_accuracy() -> None:
@@ -123,7 +123,7 @@ def test_several_rows_a_person_cost_accuracy() -> None:
     ages: list[Any] = [schema.columns["age"] for schema in (once, often)]
     widths = [age.upper - age.lower for age in ages]
     assert widths[1] < widths[0]  # further inside, since more rows must lie beyond
-    assert often.bought[0].rows_per_person == 8
+    assert often.private_bounds[0].rows_per_person == 8
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_several_rows_a_person_cost_accuracy() -> None:
     ids=["text", "whole numbers", "floats with gaps", "beyond floats", "dictionary"],
 )
 def test_lists_have_the_declared_type(column: Any, values: tuple[Any, ...]) -> None:
-    mark = "buy" if isinstance(values[0], str) else "buy whole numbers"
+    mark = "estimate" if isinstance(values[0], str) else "estimate whole numbers"
     draft = drafted({"code": {"type": "category", "values": mark, "missing": "zero"}})
     schema = bought(draft, pa.table({"code": column}))
     assert schema.columns["code"].values == values  # type: ignore[union-attr]
@@ -147,8 +147,8 @@ def test_lists_have_the_declared_type(column: Any, values: tuple[Any, ...]) -> N
 
 @pytest.mark.parametrize("column", [[7, 30] * 3000, [True, False] * 3000, [7, "x"] * 3000])
 def test_a_column_of_another_type_is_refused_before_it_is_paid_for(column: list[Any]) -> None:
-    draft = drafted({"code": {"type": "category", "values": "buy", "missing": "zero"}})
-    with pytest.raises(DataError, match="buy whole numbers"):
+    draft = drafted({"code": {"type": "category", "values": "estimate", "missing": "zero"}})
+    with pytest.raises(DataError, match="estimate whole numbers"):
         bought(draft, {"code": column})
 
 
@@ -159,7 +159,7 @@ def test_a_table_with_identifiers_needs_a_word_about_persons() -> None:
 
 
 def test_a_number_to_predict() -> None:
-    draft = drafted({"age": NUMBERS["age"]}, target={"name": "hours", "lower": 0, "upper": "buy"})
+    draft = drafted({"age": NUMBERS["age"]}, target={"name": "hours", "lower": 0, "upper": "estimate"})
     schema = bought(draft)
     assert schema.target is not None
     assert schema.target.lower == 0
@@ -185,7 +185,7 @@ def test_cells_of_any_size() -> None:
 def test_bounds_are_candidates_or_at_a_distance_from_one() -> None:
     """Nothing of a cell's own digits leaves: from a public origin a bound is a public candidate."""
     table = {"age": np.random.default_rng(0).normal(50, 10, ROWS)}
-    draft = drafted({"age": {"type": "number", "lower": 0, "upper": "buy"}})
+    draft = drafted({"age": {"type": "number", "lower": 0, "upper": "estimate"}})
     age: Any = bought(draft, table).columns["age"]
     assert age.upper in candidates()[0]
 
@@ -284,9 +284,9 @@ def test_certificates_tell_what_the_schema_cost(trained: PrivateLogisticRegressi
     assert certificate.guarantee == Guarantee(0.5, 1e-6)
     assert certificate.together == Guarantee(1.5, 2e-6)
     assert certificate.is_private
-    assert "with the bought schema" in str(certificate)
+    assert "with the estimated schema" in str(certificate)
     assert "(epsilon = 1.5, delta = 2e-06)" in str(certificate)
-    assert "bought from the records is not public" in certificate.to_dict()["covers"]
+    assert "estimated of the schema from the records is not public" in certificate.to_dict()["covers"]
     trained.release_.save(tmp_path / "m.privlearn")
     proven = verify(tmp_path / "m.privlearn")
     assert proven.is_private
@@ -315,7 +315,7 @@ def test_certificates_tell_what_the_schema_cost(trained: PrivateLogisticRegressi
 def test_changed_receipts_are_found(change: dict[str, Any], trained: PrivateLogisticRegression) -> None:
     record = json.loads(json.dumps(trained.certificate_.to_dict()))
     assert Certificate.from_dict(record).together == Guarantee(1.5, 2e-6)
-    record["encoding"]["bought"][0] |= change
+    record["encoding"]["private_bounds"][0] |= change
     with pytest.raises(VerificationError):
         Certificate.from_dict(record)
 
@@ -332,14 +332,14 @@ def test_other_neighbours_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="Set neighbours='zero_out' here as well"):
         PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=schema).fit(CENSUS)
     more = schema.to_dict()
-    more["columns"]["age"]["upper"] = "buy"
+    more["columns"]["age"]["upper"] = "estimate"
     with pytest.raises(InvalidParameter, match="Set neighbours='zero_out' here as well"):
         discover(CENSUS, SchemaDraft(more), epsilon=0.5, delta=1e-6)
 
 
 def test_a_receipt_of_other_neighbours_is_refused(trained: PrivateLogisticRegression) -> None:
     record = json.loads(json.dumps(trained.certificate_.to_dict()))
-    record["encoding"]["bought"][0]["neighbours"] = "zero_out"
+    record["encoding"]["private_bounds"][0]["neighbours"] = "zero_out"
     with pytest.raises(VerificationError, match="Set neighbours='zero_out' here as well"):
         Certificate.from_dict(record)
 
@@ -365,28 +365,28 @@ def test_a_receipt_protects_the_people_of_its_schema(
     receipt: dict[str, Any], people: dict[str, Any], fits: bool
 ) -> None:
     content = bought().to_dict()
-    content["bought"][0] |= receipt
+    content["private_bounds"][0] |= receipt
     if fits:
-        assert Schema.from_dict(content | people).to_dict()["bought"] == content["bought"]
+        assert Schema.from_dict(content | people).to_dict()["private_bounds"] == content["private_bounds"]
         return
     with pytest.raises(SchemaError, match="State what the receipt states; or remove the receipt"):
         Schema.from_dict(content | people)
 
 
 def test_a_purchase_says_whether_it_counted_persons() -> None:
-    assert bought().bought[0].person is False
+    assert bought().private_bounds[0].person is False
     draft = drafted({"age": NUMBERS["age"]}, person="patient")
-    assert discover(OF_PATIENTS, draft, epsilon=1.0).bought[0].person == "patient"
+    assert discover(OF_PATIENTS, draft, epsilon=1.0).private_bounds[0].person == "patient"
 
 
 @pytest.mark.parametrize("people", [{"rows_per_person": 2}, {"person": "patient"}])
 def test_a_certificate_of_other_people_than_its_receipts_is_refused(
     people: dict[str, Any], trained: PrivateLogisticRegression
 ) -> None:
-    receipts = trained.certificate_.subject["bought"]
-    schema = Schema.from_dict(bought().to_dict() | people | {"bought": []})
+    receipts = trained.certificate_.subject["private_bounds"]
+    schema = Schema.from_dict(bought().to_dict() | people | {"private_bounds": []})
     model = PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=schema).fit(OF_PATIENTS)
     certificate = model.certificate_
-    added = dataclasses.replace(certificate, subject={**certificate.subject, "bought": receipts})
+    added = dataclasses.replace(certificate, subject={**certificate.subject, "private_bounds": receipts})
     with pytest.raises(VerificationError, match="or remove the receipt"):
         Certificate.from_dict(json.loads(json.dumps(added.to_dict())))

@@ -109,6 +109,6 @@ def print_selection(certificate: Certificate) -> None:
         return
     properties = certificate.in_search()
     typer.echo(f"Selected {properties['chosen']}: {certificate.mechanism.search.title}.")
-    typer.echo(f"The model's own share: {properties['its own promise']}.")
+    typer.echo(f"The model's own share: {properties['its own guarantee']}.")
     if "error shown" in properties:
         typer.echo(f"Its error, part of the release: {properties['error shown']}.")

@@ -74,7 +74,7 @@ Split = Annotated[
     typer.Option(
         "--split",
         metavar="SHARES",
-        help="Shares of epsilon and delta, if the schema marks bounds or lists with the word buy.",
+        help="Shares of epsilon and delta, if the schema marks bounds or lists with the word estimate.",
         show_default=DEFAULT_SPLIT,
     ),
 ]
@@ -213,7 +213,7 @@ def train(
     """Train a classifier or a regression and write a release file that may be shared.
 
     Everything is checked before the ledger is charged, and the file is written
-    only after the charge is durable. Where the schema has the word buy instead of
+    only after the charge is durable. Where the schema has the word estimate instead of
     a bound or a list, that is estimated first, with a share of epsilon.
 
     \b
@@ -340,7 +340,7 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
     typer.echo(f"Wrote {out}: trained on {expected}{task.total} {whom} of {schema.name!r}.")
     print_guarantee(certificate)
     print_selection(certificate)
-    if certificate.bought:
+    if certificate.private_bounds:
         typer.echo(f"Together with the private bounds of the schema: {certificate.together}.")
     print_balance(ledger, is_private=certificate.is_private)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from privlearn.data.schema.documents import read_document
 from privlearn.data.schema.private_bounds import PrivateBounds
-from privlearn.data.schema.public import BUY, BUY_LISTS, Value
+from privlearn.data.schema.public import ESTIMATE, ESTIMATE_LISTS, Value
 from privlearn.data.schema.schema import Schema, content_digest
 from privlearn.errors import SchemaError
 
@@ -31,10 +31,10 @@ class Bound(NamedTuple):
 
 
 class SchemaDraft:
-    """A schema in which ``lower``, ``upper``, ``values`` or ``classes`` may be the mark ``buy``.
+    """A schema in which ``lower``, ``upper``, ``values`` or ``classes`` may be the mark ``estimate``.
 
     `privlearn.discover` estimates what is marked, and charges the budget; all other functions need a `Schema`. An
-    estimated list has text; with ``buy whole numbers`` it has integers.
+    estimated list has text; with ``estimate whole numbers`` it has integers.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class SchemaDraft:
     --------
     >>> draft = SchemaDraft.from_dict({
     ...     "name": "clinic",
-    ...     "columns": {"age": {"type": "number", "lower": 0, "upper": "buy"}},
-    ...     "target": {"name": "outcome", "classes": "buy"},
+    ...     "columns": {"age": {"type": "number", "lower": 0, "upper": "estimate"}},
+    ...     "target": {"name": "outcome", "classes": "estimate"},
     ... })
     >>> [str(bound) for bound in draft.bounds], list(draft.lists)
     (['age upper'], ['outcome'])
@@ -62,7 +62,9 @@ class SchemaDraft:
         self.bounds = tuple(
             Bound(name, side) for name, _, marked in marks for side in sorted(marked & _SIDES)
         )
-        self.lists = {name: BUY_LISTS[part[key]] for name, part, marked in marks for key in marked & _LISTS}
+        self.lists = {
+            name: ESTIMATE_LISTS[part[key]] for name, part, marked in marks for key in marked & _LISTS
+        }
         for name, part, marked in marks:
             if marked and (part.get("type") in ("date", "ordinal") or part.get("period") is not None):
                 raise SchemaError(
@@ -86,9 +88,9 @@ class SchemaDraft:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, marks included."""
         content = self.stand_in.to_dict()
-        marks = {kind: mark for mark, kind in BUY_LISTS.items()}
+        marks = {kind: mark for mark, kind in ESTIMATE_LISTS.items()}
         for name, part in _parts(content):
-            part.update({side: BUY for column, side in self.bounds if column == name})
+            part.update({side: ESTIMATE for column, side in self.bounds if column == name})
             if name in self.lists:
                 part["values" if "values" in part else "classes"] = marks[self.lists[name]]
         return content
@@ -115,7 +117,7 @@ class SchemaDraft:
     def digest(self) -> str:
         """Return the SHA-256 of the stand-in and the marks."""
         marks = [*map(str, self.bounds), *self.lists]
-        return content_digest({"schema": self.stand_in.properties(), "buy": marks})
+        return content_digest({"schema": self.stand_in.properties(), "estimate": marks})
 
     def complete(
         self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]], receipt: PrivateBounds
@@ -126,7 +128,7 @@ class SchemaDraft:
         is left out.
         """
         content = self._fill(bounds, lists)
-        content["bought"] = [*content.get("bought", ()), receipt.model_dump(mode="json")]
+        content["private_bounds"] = [*content.get("private_bounds", ()), receipt.model_dump(mode="json")]
         for name in self.lists:
             part = content["columns"].get(name)
             if part is not None and len(part["values"]) + (part["unknown"] == "other") < 2:
@@ -166,7 +168,7 @@ def as_draft(draft: SchemaDraft | Mapping[str, Any] | str | Path) -> SchemaDraft
 def _marks(part: Mapping[str, Any]) -> set[str]:
     """Return the settings of a column or target that are to be estimated."""
     text = {key: part[key] for key in _SIDES | _LISTS if isinstance(part.get(key), str)}
-    return {key for key, mark in text.items() if mark in (BUY_LISTS if key in _LISTS else [BUY])}
+    return {key for key, mark in text.items() if mark in (ESTIMATE_LISTS if key in _LISTS else [ESTIMATE])}
 
 
 def _parts(content: Any) -> Iterator[tuple[str, dict[str, Any]]]:

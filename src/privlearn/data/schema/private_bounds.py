@@ -1,6 +1,6 @@
 """Receipts for the bounds and lists of a schema that were estimated privately, with the constants of their cost.
 
-A schema's ``bought`` lists them. `add_private_bounds` adds their cost to that of a release.
+A schema's ``private_bounds`` lists them. `add_private_bounds` adds their cost to that of a release.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Neighbours = Annotated[StrictStr, AfterValidator(lambda name: get_relation(name)
 """The name of a known relation, as a setting."""
 
 _ESTIMATE_AGAIN = (
-    "or remove the receipt from `bought`, write `buy` instead of its bounds and lists, and estimate again"
+    "or remove the receipt from `private_bounds`, write `estimate` instead of its bounds and lists, and run "
+    "`privlearn schema discover` again"
 )
 
 
@@ -102,8 +103,8 @@ class PrivateBounds(PublicModel):
         covered = getattr(self, "parties_per_person", 1)
         if rows > self.rows_per_person or parties > covered or not alike:
             raise ValueError(
-                f"bought: the receipt is for {_describe(self.rows_per_person, covered, counted)}, and here it is "
-                f"{_describe(rows, parties, person)}. State what the receipt states; {_ESTIMATE_AGAIN}"
+                f"private_bounds: the receipt is for {_describe(self.rows_per_person, covered, counted)}, and here "
+                f"it is {_describe(rows, parties, person)}. State what the receipt states; {_ESTIMATE_AGAIN}"
             )
 
 
@@ -144,9 +145,9 @@ def read_private_bounds(record: Mapping[str, Any]) -> PrivateBounds:
     return (JointPrivateBounds if "parties" in record else PrivateBounds)(**record)
 
 
-def add_private_bounds(guarantee: Guarantee, bought: Iterable[PrivateBounds]) -> Guarantee:
+def add_private_bounds(guarantee: Guarantee, receipts: Iterable[PrivateBounds]) -> Guarantee:
     """Return a guarantee together with those of the receipts, by basic composition; refuse other neighbours."""
-    for part in bought:
+    for part in receipts:
         if part.neighbours != guarantee.neighbours:
             raise InvalidParameter(
                 f"parts of the schema were estimated under neighbours={part.neighbours!r}, which does not compose with "
@@ -156,7 +157,7 @@ def add_private_bounds(guarantee: Guarantee, bought: Iterable[PrivateBounds]) ->
     return guarantee
 
 
-def private_bounds_cost(bought: Iterable[PrivateBounds]) -> Guarantee | None:
+def private_bounds_cost(receipts: Iterable[PrivateBounds]) -> Guarantee | None:
     """Return the cost of all receipts together, by basic composition; None without receipts."""
-    costs = [part.guarantee for part in bought]
+    costs = [part.guarantee for part in receipts]
     return sum(costs[1:], start=costs[0]) if costs else None

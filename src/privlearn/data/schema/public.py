@@ -162,17 +162,19 @@ EXACT = 2**53
 """Whole numbers below it in magnitude are exact as floats. A missing cell makes pandas store a column of integers as
 floats, so lists have no larger numbers: which cells equal a listed value would depend on other people's cells."""
 
-BUY = "buy"
+ESTIMATE = "estimate"
 """Marks a bound or a list in a `SchemaDraft` that is not public, and is to be estimated privately."""
 
-BUY_LISTS: dict[str, type] = {BUY: str, f"{BUY} whole numbers": int}
+ESTIMATE_LISTS: dict[str, type] = {ESTIMATE: str, f"{ESTIMATE} whole numbers": int}
 """Marks of a list, and the type of its values: the type of a column depends on all of its cells."""
 
 
 def check_filled_bound(bound: Any) -> Any:
     """Return a bound; refuse an empty one, and true or false, which Python would read as 1 or 0."""
     if bound is None:
-        raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120; or write: buy")
+        raise ValueError(
+            "still empty: fill in a public bound, e.g. lower: 0 and upper: 120; or write: estimate"
+        )
     if isinstance(bound, bool):
         raise ValueError("must be a number, not true or false")
     return refuse_mark(bound)
@@ -180,7 +182,7 @@ def check_filled_bound(bound: Any) -> Any:
 
 def refuse_mark(setting: Any) -> Any:
     """Return a setting; refuse the mark of one that is still to be estimated."""
-    if isinstance(setting, str) and setting in BUY_LISTS:
+    if isinstance(setting, str) and setting in ESTIMATE_LISTS:
         raise ValueError(
             "is still to be estimated: run `privlearn discover` (Python: privlearn.discover) and use its schema"
         )
@@ -189,7 +191,7 @@ def refuse_mark(setting: Any) -> Any:
 
 def refuse_mark_of_order(setting: Any) -> Any:
     """Return a date or an ordered list; refuse a mark, since these cannot be estimated privately."""
-    if isinstance(setting, str) and setting in BUY_LISTS:
+    if isinstance(setting, str) and setting in ESTIMATE_LISTS:
         raise ValueError("dates and the order of values cannot be estimated privately: state them")
     return setting
 
@@ -220,7 +222,7 @@ def is_unicode(text: str) -> bool:
 def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:
     """Return a public list of values; refuse an empty list, equal values and values of several types."""
     if not values:
-        raise ValueError(f"still empty: list every value that may occur, e.g. {example}; or write: buy")
+        raise ValueError(f"still empty: list every value that may occur, e.g. {example}; or write: estimate")
     if len({type(value) for value in values}) > 1:
         raise ValueError(
             "must all be of one type (text, whole numbers, or true/false): "

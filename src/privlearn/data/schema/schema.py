@@ -48,7 +48,7 @@ class Schema(CompactModel):
     one_row_per_person : bool, default=False
         True states that every row is a different person. It changes no computation, but training refuses a table with
         a column that is named like an identifier unless this, ``person`` or ``rows_per_person`` is stated.
-    bought : tuple of PrivateBounds, default=()
+    private_bounds : tuple of PrivateBounds, default=()
         Receipts for parts of this schema that were estimated privately; `privlearn.discover` writes them.
     pairs : "auto", "none" or tuple of pairs of columns, default="auto"
         Pairs of columns that may interact, each over a coarse grid. ``auto`` chooses them from the number of records
@@ -74,11 +74,11 @@ class Schema(CompactModel):
     person: Name | None = None
     rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
     one_row_per_person: StrictBool = False
-    bought: tuple[JointPrivateBounds | PrivateBounds, ...] = ()
+    private_bounds: tuple[JointPrivateBounds | PrivateBounds, ...] = ()
     pairs: Literal["auto", "none"] | tuple[tuple[Name, Name], ...] = "auto"
     file: FileFormat = PLAIN
 
-    _omitted: ClassVar[tuple[str, ...]] = ("one_row_per_person", "bought", "pairs", "file")
+    _omitted: ClassVar[tuple[str, ...]] = ("one_row_per_person", "private_bounds", "pairs", "file")
 
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
@@ -119,7 +119,7 @@ class Schema(CompactModel):
 
     @model_validator(mode="after")
     def _receipts_cover_all_persons(self) -> Schema:
-        for receipt in self.bought:
+        for receipt in self.private_bounds:
             receipt.check_covers(self.rows_per_person, 1, self.person or False)
         return self
 

@@ -36,8 +36,8 @@ _HEAD = """\
 # 6. If people have several rows: person: NAME of the column that identifies them (then delete that
 #    column below), or rows_per_person: the largest number a person can have. If every row is another
 #    person: one_row_per_person: true.
-# 7. Bounds and lists that are not public can be estimated with a share of epsilon: write buy instead
-#    (lower: buy, values: buy, classes: buy; or buy whole numbers for a list of whole numbers);
+# 7. Bounds and lists that are not public can be estimated with a share of epsilon: write estimate instead
+#    (lower: estimate, values: estimate, classes: estimate; or estimate whole numbers for a list of whole numbers);
 #    privlearn train and privlearn discover estimate them.
 """
 

@@ -62,7 +62,7 @@ _NO_VALUE = (
 )
 _OTHER_LIST = (
     "Convert it, or write the schema's list in the column's type (quotes make text of a number; "
-    "`buy whole numbers` estimates a list of them)"
+    "`estimate whole numbers` estimates a list of them)"
 )
 _INSTEAD = (
     "Correct them, or leave them empty and set missing: zero for the column in the schema. State codes for gaps, such "

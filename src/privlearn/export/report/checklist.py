@@ -65,7 +65,7 @@ def _page(properties: ReleaseProperties) -> str:
 
 
 def _bounds(properties: ReleaseProperties) -> str:
-    private = properties.certificate.bought
+    private = properties.certificate.private_bounds
     source = "stated in the schema; only the holder knows that they were not taken from the records"
     return f"{source}; the guarantee includes {len(private)} private estimate(s)" if private else source
 

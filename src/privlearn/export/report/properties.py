@@ -136,7 +136,7 @@ class ReleaseProperties:
     def meaning(self) -> str:
         """Return the guarantee as sentences."""
         meaning = self.certificate.meaning
-        return "Nothing is promised to anyone in the data." if meaning is None else meaning.in_words()
+        return "Nothing is guaranteed to anyone in the data." if meaning is None else meaning.in_words()
 
     @property
     def unit(self) -> str:

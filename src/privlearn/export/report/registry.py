@@ -106,7 +106,7 @@ def _unprotected_quantities(properties: ReleaseProperties) -> str:
 
 
 def _beforehand(properties: ReleaseProperties) -> str:
-    private = properties.certificate.bought
+    private = properties.certificate.private_bounds
     if private:
         return f"{len(private)} private estimate(s) of bounds or lists, within the stated epsilon and delta"
     if properties.statements.get("chosen"):

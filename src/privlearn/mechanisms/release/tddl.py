@@ -176,7 +176,7 @@ class NormBoundedLearner(TestDataDependentLearner):
 
     which contains w except with probability FAILURE, and is post-processing. The public C, min(L / Lambda,
     sqrt(l(0) / Lambda)), may be many times |w|; at the noise of T answers the estimate is coarse, and where the noise
-    exceeds |w| the smaller ball keeps the model useful (docs/theory/tddl.md, "A ball that is bought").
+    exceeds |w| the smaller ball keeps the model useful (docs/theory/tddl.md, "A private ball").
     """
 
     name = "tddl_norm"

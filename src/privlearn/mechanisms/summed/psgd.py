@@ -178,7 +178,7 @@ class PrivateSGD(SummedMechanism):
         return here
 
     def constants(self) -> dict[str, Any]:
-        fixed = {} if self._splits else {"kept_scale": self.run_noise_scale}
+        fixed = {} if self._splits else {"retained_scale": self.run_noise_scale}
         return {
             **self._common_constants(),
             "gradient_sensitivity": self.task.gradient_sensitivity,

@@ -206,7 +206,7 @@ class Agreement(PublicModel):
     @property
     def _with_schema(self) -> Guarantee:
         """The guarantee including the cost of the schema's private bounds, as the certificate will state it."""
-        return add_private_bounds(self.guarantee, self.table_schema.bought)
+        return add_private_bounds(self.guarantee, self.table_schema.private_bounds)
 
     def check_feasible(self) -> None:
         """Refuse now what a run would refuse later: wrong keys, a weak guarantee, sums that overflow.
@@ -222,7 +222,7 @@ class Agreement(PublicModel):
                 f"weaker guarantee ({weaker}). Set colluding = 1, or accept_curious_parties = true"
             )
         schema = self.table_schema
-        for receipt in schema.bought:
+        for receipt in schema.private_bounds:
             receipt.check_covers(schema.rows_per_person, self.parties_per_person, schema.person or False)
         try:
             if self.keys is not None:

@@ -33,7 +33,7 @@ class JointDiscovery(Agreement):
     Parameters
     ----------
     draft : SchemaDraft
-        Marks with ``buy`` what to estimate; it replaces the schema.
+        Marks with ``estimate`` what to estimate; it replaces the schema.
     candidates : dict of str to list of values
         For each list to estimate, the values that may be on it: public knowledge. Nothing else is counted, since a
         secure sum must know its coordinates beforehand.
@@ -46,7 +46,7 @@ class JointDiscovery(Agreement):
     Examples
     --------
     >>> from privlearn.data.datasets import simulated_census
-    >>> draft = {"name": "census", "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}}}
+    >>> draft = {"name": "census", "columns": {"age": {"type": "number", "lower": "estimate", "upper": "estimate"}}}
     >>> tables = {name: simulated_census(10_000, seed=seed) for seed, name in enumerate(("north", "south"))}
     >>> agreement = JointDiscovery.from_dict(
     ...     {
@@ -137,10 +137,10 @@ class JointDiscovery(Agreement):
     def _certificate(self, about: Mapping[str, Any], randomness: Randomness) -> CountsCertificate:
         schema = self.table_schema
         subject = {
-            "bought_here": [*map(str, self.draft.bounds), *self.draft.lists],
+            "estimated_here": [*map(str, self.draft.bounds), *self.draft.lists],
             "dataset": schema.name,
             "schema_sha256": schema.digest,
-            **({"bought": schema.to_dict()["bought"]} if schema.bought else {}),
+            **({"private_bounds": schema.to_dict()["private_bounds"]} if schema.private_bounds else {}),
             "about_sha256": digest_of(json_bytes(about)),
             "persons": schema.person is not None,
         }

@@ -113,7 +113,7 @@ class JointMoments(Agreement):
             "targets": list(self.targets),
             "dataset": schema.name,
             "schema_sha256": schema.digest,
-            **({"bought": schema.to_dict()["bought"]} if schema.bought else {}),
+            **({"private_bounds": schema.to_dict()["private_bounds"]} if schema.private_bounds else {}),
             "about_sha256": digest_of(json_bytes(about)),
             "persons": schema.person is not None,
         }

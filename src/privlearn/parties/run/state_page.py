@@ -51,7 +51,7 @@ class StatePage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {"plan": self._summary, "run": [{"time": time, "told": line} for time, line in self._lines]}
+        return {"plan": self._summary, "run": [{"time": time, "message": line} for time, line in self._lines]}
 
     def to_html(self) -> str:
         """Return a page without scripts that reloads itself every two seconds."""

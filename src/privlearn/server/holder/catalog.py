@@ -113,7 +113,9 @@ def _offer(owner: Owner, name: str, record_count: int | None) -> OfferedDataSet:
     settings = owner.datasets[name]
     with _name_errors(name):
         schema = Schema.load(settings.schema_file)
-        add_private_bounds(settings.guarantee, schema.bought)  # refuses a different neighbouring relation now
+        add_private_bounds(
+            settings.guarantee, schema.private_bounds
+        )  # refuses a different neighbouring relation now
         learners = settings.learners or default_recipes(schema)
     return OfferedDataSet(name, settings, schema, learners, owner, record_count)
 

@@ -140,14 +140,14 @@ class OfferedDataSet:
 
     def weakness(self, guarantee: Guarantee) -> str | None:
         """Return why a guarantee for these records, private bounds included, protects hardly anyone; else None."""
-        return weakness(add_private_bounds(guarantee, self.schema.bought), self.records)
+        return weakness(add_private_bounds(guarantee, self.schema.private_bounds), self.records)
 
     def meaning(self, guarantee: Guarantee) -> Meaning | None:
         """Return what the guarantee means to an attacker, for any mechanism that satisfies it."""
         schema = self.schema
         return meaning_of(
             guarantee,
-            additional=private_bounds_cost(schema.bought),
+            additional=private_bounds_cost(schema.private_bounds),
             rows_per_person=schema.rows_per_person if schema.person is None else None,
         )
 

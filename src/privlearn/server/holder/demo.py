@@ -41,7 +41,7 @@ _OWNER = """\
 [server]
 host = "127.0.0.1"
 port = 8383
-folder = "state"
+directory = "state"
 
 [datasets.census]
 table = "census.csv"

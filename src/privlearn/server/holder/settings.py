@@ -28,7 +28,7 @@ class ServerSettings(PublicModel):
     ----------
     host, port
         Without TLS the server listens on this machine only, unless ``behind_proxy``.
-    folder : path
+    directory : path
         The directory of database and lock; created for its owner only.
     ledger : str, optional
         ``postgresql://user@host/database`` if several servers share budgets; by default SQLite in the directory.
@@ -44,7 +44,7 @@ class ServerSettings(PublicModel):
 
     host: Annotated[StrictStr, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[StrictInt, Field(ge=0, le=65535)] = 8383
-    folder: Path = Path("state")
+    directory: Path = Path("state")
     ledger: StrictStr | None = None
     tls_certificate: Path | None = None
     tls_key: Path | None = None
@@ -60,7 +60,7 @@ class ServerSettings(PublicModel):
             return None
         if not ledger.startswith("postgresql"):
             raise ValueError(
-                "must be postgresql://user@host/database: leave it out for SQLite in the server's folder"
+                "must be postgresql://user@host/database: leave it out for SQLite in the server's directory"
             )
         try:
             return locate(ledger)
@@ -91,7 +91,7 @@ class ServerSettings(PublicModel):
     @property
     def store(self) -> str:
         """The address of the database, as `privlearn.budget.storage` writes it."""
-        return self.ledger or locate(self.folder / "privlearn.db")
+        return self.ledger or locate(self.directory / "privlearn.db")
 
 
 class Limits(PublicModel):
@@ -294,7 +294,7 @@ def _modules(content: dict[str, Any]) -> list[str]:
 
 
 _PATHS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("server",), ("folder", "tls_certificate", "tls_key", "signing_key")),
+    (("server",), ("directory", "tls_certificate", "tls_key", "signing_key")),
     (("server", "signing_token"), ("module", "pin_file")),
     (("training",), ("cluster_ca", "cluster_certificate", "cluster_key")),
     (("console", "sources"), ("*",)),
@@ -309,7 +309,7 @@ def _resolve(content: dict[str, Any], directory: Path) -> None:
     """Make paths absolute, in place; leave values of a wrong type to the validation."""
     server = content.setdefault("server", {})
     if isinstance(server, dict):
-        server.setdefault("folder", "state")
+        server.setdefault("directory", "state")
     for address, names in _PATHS:
         for table in _tables_at(content, address):
             for name in table if names == ("*",) else names:

@@ -66,7 +66,7 @@ def error_location(error: BaseException) -> dict[str, Any]:
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "error": type(error).__name__,
-        "places": [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames],
+        "frames": [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames],
     }
 
 

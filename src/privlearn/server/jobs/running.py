@@ -128,7 +128,7 @@ def _compute(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> N
 
 def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, price: PricedJob) -> None:
     """Public: reserve the cost, which is at most what was requested."""
-    guarantee = add_private_bounds(price.mechanism.guarantee, offered.schema.bought)
+    guarantee = add_private_bounds(price.mechanism.guarantee, offered.schema.private_bounds)
     check_strength(guarantee, offered.records, offered.settings.accept_weak_privacy)
     ledger.with_note(job.note).reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
 

@@ -30,7 +30,7 @@ def open_store(owner: Owner) -> str:
         If a data set's budget differs from the ledger's: a budget cannot be changed.
     """
     store = owner.server.store
-    _create_directory(owner.server.folder)
+    _create_directory(owner.server.directory)
     for name, dataset in owner.datasets.items():
         open_budget(store, name, dataset)
     with creating(store) as connection:
@@ -45,7 +45,7 @@ def _create_directory(directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise LedgerError(
-            f"server.folder: cannot create {directory}: {error.strerror}. Use another directory."
+            f"server.directory: cannot create {directory}: {error.strerror}. Use another directory."
         ) from None
 
 

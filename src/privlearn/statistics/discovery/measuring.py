@@ -1,4 +1,4 @@
-"""Estimate privately the bounds and lists of values that a draft of a schema marks with ``buy``.
+"""Estimate privately the bounds and lists of values that a draft of a schema marks with ``estimate``.
 
 The order is that of every statistic: read and check all rows, calibrate, reserve the cost, then touch the data.
 """
@@ -46,7 +46,7 @@ def discover(
     accept_weak_privacy: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> Schema:
-    """Return the schema with everything that a draft marks ``buy``, estimated privately for one charge.
+    """Return the schema with everything that a draft marks ``estimate``, estimated privately for one charge.
 
     A lower and an upper bound are private quantiles, as near to the ends as the budget allows; cells outside are
     clamped. A list holds the values that many people share; all others together become the value "other", and rows
@@ -75,26 +75,26 @@ def discover(
     Returns
     -------
     Schema
-        Complete, with a receipt in ``bought``: certificates of models trained with it state this cost.
+        Complete, with a receipt in ``private_bounds``: certificates of models trained with it state this cost.
 
     Examples
     --------
     >>> from privlearn.data.datasets import simulated_census
     >>> draft = SchemaDraft.from_dict({
     ...     "name": "census",
-    ...     "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}},
+    ...     "columns": {"age": {"type": "number", "lower": "estimate", "upper": "estimate"}},
     ... })
     >>> schema = discover(simulated_census(20_000, seed=1), draft, epsilon=0.5)
     >>> 17 < schema.columns["age"].lower < 24 and 75 < schema.columns["age"].upper < 92
     True
-    >>> print(schema.bought[0].guarantee)
+    >>> print(schema.private_bounds[0].guarantee)
     (epsilon = 0.5)-differential privacy, neighbours: replace_one
     """
     guarantee, randomness = Guarantee(epsilon, delta, neighbours), randomness_from(random_state)
     draft = as_draft(draft)
     if draft.is_complete:
         raise InvalidParameter(
-            "nothing is marked. Write `buy` where a bound or a list is not known, such as lower: buy."
+            "nothing is marked. Write `estimate` where a bound or a list is not known, such as lower: estimate."
         )
     request = CountsRequest(guarantee, expected_records, ledger, accept_weak_privacy, randomness)
     columns = MarkedColumns(without_part(table), draft)

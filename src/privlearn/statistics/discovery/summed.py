@@ -51,7 +51,7 @@ class Candidates:
     def __post_init__(self) -> None:
         if self.draft.is_complete:
             raise InvalidParameter(
-                "draft: nothing is marked. Write `buy` where a bound or a list is not known."
+                "draft: nothing is marked. Write `estimate` where a bound or a list is not known."
             )
         if set(self.values) != set(self.draft.lists):
             expected = ", ".join(self.draft.lists) or "no column"
