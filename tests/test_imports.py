@@ -14,7 +14,7 @@ import pyarrow.csv as arrow_csv
 import pytest
 
 from privlearn import Release, verify
-from privlearn.data.schema.file_format import GAPS
+from privlearn.data.schema.cell_grammar import GAPS
 from privlearn.errors import DataError, MissingPart
 from privlearn.export import RowPredictor
 from privlearn.imports import HEAVY

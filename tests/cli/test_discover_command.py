@@ -103,7 +103,7 @@ def test_train_buys_and_trains_for_one_total(budgeted: Census, train_wanted: Run
     assert verified.code == 0
     assert "with schema (epsilon = 2, delta = 1e-05)" in verified.stdout
     shown = run("inspect", budgeted / "m.privlearn").stdout
-    assert "encoding: private_bounds" in shown
+    assert "encoding: private bounds" in shown
     assert "trade, or other" in shown
 
 

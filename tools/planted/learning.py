@@ -95,7 +95,7 @@ MUTANTS = [
     Mutant("cell by cell: unreadable cells count as missing", "privlearn.data.sources.read_columns:_parts", "[(None, column)] if UNREADABLE in present else []", "[]", ROWS),
     Mutant("cell by cell: text among numbers counts as missing", "privlearn.data.sources.read_columns:_numbers_from_text", "raise _unreadable(rules, label)", "return pa.nulls(len(text), pa.float64())", ("data/test_cells.py",)),
     Mutant("cell by cell: line breaks read by where a block ends", "privlearn.data.sources.csv_lines:_split", """form.line_breaks and b'"' in text""", "False", ("data/test_read_right_or_refused.py",)),
-    Mutant("files: a code for a gap is a cell", "privlearn.data.schema.file_format:CellRules.__init__", "*(codes_without_blanks if self.strips else codes)", "", ("data/test_file_formats.py",)),
+    Mutant("files: a code for a gap is a cell", "privlearn.data.schema.cell_grammar:CellRules.__init__", "*(codes_without_blanks if self.strips else codes)", "", ("data/test_file_formats.py",)),
     Mutant("files: how a table is written changes its digest", "privlearn.data.schema.schema:Schema.properties", "content.pop('file', None)", "", ("data/test_file_formats.py",)),
     Mutant("labels: merged ones are not one class", "privlearn.data.encoding.encoder:SchemaEncoder.encode_labels", "np.array(target.class_indices)[indices]", "np.minimum(indices, 1)", ("data/test_merged_classes.py",)),
     Mutant("weights: a schema's do not count", "privlearn.estimators.reading:class_weights_of", "None if target.class_weights is None else np.array(target.class_weights)", "None", ("estimators/test_schema_forms.py",)),

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
-from privlearn.data.schema.file_format import BLANKS, CellRules, FileFormat, UnreadableCell
+from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target
 from privlearn.data.sources.addresses import TablePath, table_path

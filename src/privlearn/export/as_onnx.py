@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.schema.file_format import CellRules
+from privlearn.data.schema.cell_grammar import CellRules
 from privlearn.errors import InvalidParameter
 from privlearn.export.scorecard import (
     Amounts,

@@ -9,7 +9,7 @@ from privlearn.export.scorecard import Scorecard
 from privlearn.export.target import ExportTarget, comment_lines, register_target
 
 _EMPTY = 'json.loads("null")'
-_GRAMMAR = "from privlearn.data.schema.file_format import BLANKS, CellRules, UnreadableCell\n"
+_GRAMMAR = "from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell\n"
 _FUTURE = "from __future__ import annotations\n"
 
 

@@ -123,7 +123,7 @@ class _Steps:
         numbers = [column.name for column in self._card.inputs if isinstance(column, NumberInput)]
         return read | {f"{self._cell[name]}m": self._readers[name].is_missing() for name in numbers}
 
-    def places(self) -> dict[str, str]:
+    def positions(self) -> dict[str, str]:
         refused = [_is_refused(self._cell[column.name], column) for column in self._card.inputs]
         found = {"pl_refused": _any(refused)}
         found |= {label: label for label in self._cell.values()}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from privlearn.data.schema.file_format import BLANKS, CellRules
+from privlearn.data.schema.cell_grammar import BLANKS, CellRules
 from privlearn.errors import InvalidParameter
 from privlearn.export.scorecard import ListInput, NumberInput
 from privlearn.export.sql_expressions import days, identifier, is_a_day, literal, number

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-from privlearn.data.schema.file_format import BLANKS, CellRules, UnreadableCell
+from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
 
 MODEL: dict[str, Any] = json.loads("null")
 

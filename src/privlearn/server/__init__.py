@@ -1,1 +1,7 @@
-"""The trusted learner as a service: a holder's data sets, and analysts who ask (docs/how-to/serve.md)."""
+"""The trusted learner as a service: a holder's data sets, and analysts who send requests (docs/how-to/serve.md).
+
+Start with `service.py`, which has all that holders and analysts may do, without a transport; then `jobs/` (from a
+request to its result) and `job_kinds/`. `api/` and `pages/` translate HTTP and decide nothing; `http/` is what they
+share. `holder/` reads owner.toml, `access/` checks keys, `store/` has the tables. May import every other package but
+`client` and `cli`.
+"""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.data.schema.file_format import CellRules
+from privlearn.data.schema.cell_grammar import CellRules
 from privlearn.data.schema.public import EXACT, Value
 from privlearn.data.sources.read_columns import floats, read_column, type_name
 from privlearn.data.sources.schema_columns import kind_of_list

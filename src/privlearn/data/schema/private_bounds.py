@@ -22,8 +22,8 @@ Neighbours = Annotated[StrictStr, AfterValidator(lambda name: get_relation(name)
 """The name of a known relation, as a setting."""
 
 _ESTIMATE_AGAIN = (
-    "or remove the receipt from `private_bounds`, write `estimate` instead of its bounds and lists, and run "
-    "`privlearn schema discover` again"
+    "or remove the receipt from `private_bounds`, write `estimate` instead of its bounds and lists, "
+    "and estimate them again"
 )
 
 

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privlearn.data.schema.file_format import BLANKS, GAPS, PLAIN, CellRules, FileFormat, parse_number
+from privlearn.data.schema.cell_grammar import BLANKS, GAPS, CellRules, parse_number
+from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.addresses import TablePath
 from privlearn.data.sources.csv_lines import check_text, is_utf8, not_encoded, record_pieces

@@ -12,14 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.data.schema.file_format import (
-    BLANKS,
-    DATE,
-    FALSE,
-    NOT_A_NUMBER,
-    TRUE,
-    CellRules,
-)
+from privlearn.data.schema.cell_grammar import BLANKS, DATE, FALSE, NOT_A_NUMBER, TRUE, CellRules
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.schema_columns import rules_of
 from privlearn.data.sources.table import (

@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+from privlearn.data.schema.cell_grammar import CellRules, Kind
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
-from privlearn.data.schema.file_format import CellRules, Kind
 from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target

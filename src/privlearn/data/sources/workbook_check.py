@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 from xml.etree.ElementTree import iterparse
 
-from privlearn.data.schema.file_format import BLANKS
+from privlearn.data.schema.cell_grammar import BLANKS
 from privlearn.errors import DataError
 
 MAX_CELLS = 20_000_000
