@@ -108,3 +108,11 @@ def row_squares(rows: Any) -> Array:
 
 def _safe(squares: Array) -> Array:
     return np.sqrt(np.where(squares > 0.0, squares, 1.0))
+
+
+def product(*factors: Array | None) -> Array | None:
+    """Return the product of the weights that are not ``None``; ``None`` if there are none."""
+    result: Array | None = None
+    for factor in factors:
+        result = factor if result is None else result if factor is None else result * factor
+    return result

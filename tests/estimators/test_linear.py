@@ -124,8 +124,8 @@ def test_bad_parameters_are_refused_with_what_to_type(parameters: dict[str, Any]
         PrivateLogisticRegression(**FEW | parameters).fit(X, Y)
 
 
-def test_sample_weight_is_refused_with_the_reason() -> None:
-    with pytest.raises(InvalidParameter, match="class_weight"):
+def test_sample_weight_without_a_cap_is_refused_with_the_reason() -> None:
+    with pytest.raises(InvalidParameter, match="max_weight"):
         PrivateSVC(**FEW).fit(X, Y, sample_weight=np.ones(len(Y)))
     PrivateSVC(**FEW).fit(X, Y, sample_weight=None)
 

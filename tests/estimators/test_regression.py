@@ -137,7 +137,7 @@ class TestRefusals:
             PrivateSVC(epsilon=1.0, norm_bound=1.0, classes=[0, 1], loss=Huber(0.2)).fit(PLACES, PRICES > 2.0)
 
     def test_weights_of_records(self) -> None:
-        with pytest.raises(InvalidParameter, match="sample_weight"):
+        with pytest.raises(InvalidParameter, match="max_weight"):
             private().fit(PLACES, PRICES, sample_weight=np.ones(4000))
 
     @pytest.mark.parametrize(

@@ -19,7 +19,12 @@ Data = tuple[np.ndarray, np.ndarray]
 DECLARED = "labels are declared as public, never read from y; this check brings labels of its own"
 SIGN = "classes go by the sign of the score, probabilities by counts of scores: as in scikit-learn's own SVC"
 
-OF_ALL = {"check_dtype_object": QUIET}
+OF_ALL = {
+    "check_dtype_object": QUIET,
+    "check_all_zero_sample_weights_error": "weights are private: no refusal depends on them",
+    "check_sample_weight_equivalence_on_dense_data": "without a norm_bound, rows of weight 0 bound the norm too",
+    "check_sample_weight_equivalence_on_sparse_data": "without a norm_bound, rows of weight 0 bound the norm too",
+}
 OF_SCORED = {"check_classifiers_train": SIGN}
 OF_PRIVATE = dict.fromkeys(
     (
@@ -44,6 +49,11 @@ OF_PRIVATE = dict.fromkeys(
         "check_n_features_in_after_fitting",
         "check_positive_only_tag_during_fit",
         "check_readonly_memmap_input",
+        "check_sample_weights_list",
+        "check_sample_weights_not_an_array",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weights_pandas_series",
+        "check_sample_weights_shape",
         "check_supervised_y_2d",
     ),
     DECLARED,

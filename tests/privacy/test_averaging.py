@@ -127,16 +127,21 @@ def test_the_bound_would_notice_a_smaller_set() -> None:
 Person = list[tuple[float, float]]
 """The rows of one person: a number (times the label's sign) and what a regression subtracts."""
 
+WEIGHTS = {"heaviest": (1.0, 1.0, 1.0), "mixed": (1.0, 0.2, 0.0)}
+"""Weights of a person's rows, in units of the cap."""
+
 POINTS = np.linspace(-1.0, 1.0, 40_001)
 
 
-def log_density(mechanism: Any, persons: Sequence[Person], points: Array, averaged: bool) -> Array:
+def log_density(
+    mechanism: Any, persons: Sequence[Person], points: Array, averaged: bool, weights: Sequence[float]
+) -> Array:
     """Return the logarithm of the exact minimiser's density on a line, at some points."""
     task, ridge = mechanism.task, mechanism.task.total * mechanism.effective_regularization
     noise, jacobian = -ridge * points, np.full(len(points), ridge)
     for rows in persons:
-        for row, offset in rows:
-            weight = 1.0 / len(rows) if averaged else 1.0
+        for (row, offset), own in zip(rows, weights, strict=False):
+            weight = own * task.row_weight_bound * (1.0 / len(rows) if averaged else 1.0)
             noise -= weight * row * task.loss.first_derivative(row * points - offset)
             jacobian += weight * row**2 * task.loss.second_derivative(row * points - offset)
     scaled = noise / mechanism.noise_scale
@@ -145,14 +150,15 @@ def log_density(mechanism: Any, persons: Sequence[Person], points: Array, averag
     )
 
 
-def worst_delta(mechanism: Any, averaged: bool) -> float:
+def worst_delta(mechanism: Any, averaged: bool, weights: Sequence[float] = WEIGHTS["heaviest"]) -> float:
     """Return the largest hockey-stick divergence over neighbours, in both directions."""
     promise, worst = mechanism.guarantee, 0.0
     ridge = mechanism.task.total * mechanism.effective_regularization
-    points = POINTS * (9.0 * mechanism.noise_scale + 14.0) / ridge
+    points = POINTS * (9.0 * mechanism.noise_scale + 14.0 * mechanism.task.row_weight_bound) / ridge
     for one, other, others in pairs(mechanism.task):
         first, second = (
-            np.exp(log_density(mechanism, [*others, *changed], points, averaged)) for changed in (one, other)
+            np.exp(log_density(mechanism, [*others, *changed], points, averaged, weights))
+            for changed in (one, other)
         )
         cell = points[1] - points[0]
         assert abs(first.sum() * cell - 1.0) < 1e-3
@@ -165,7 +171,7 @@ def pairs(task: Any) -> list[tuple[list[Person], list[Person], list[Person]]]:
     """Return persons of two and three rows, what takes their place, and the other persons."""
     open_sign = task.loss.argument == "residual"
     offsets = (1.0, 1.0, 1.0) if open_sign else (0.0, 0.0, 0.0)
-    rows = [[1.0, 1.0], [1.0, -1.0], [1.0, 1.0, -0.6], [1.0, 1.0, 1.0]]
+    rows = [[1.0], [1.0, 1.0], [1.0, -1.0], [1.0, 1.0, -0.6], [1.0, 1.0, 1.0]]
     limit = 3 if task.averaged else task.rows_per_person
     persons: list[Person] = [
         list(zip(values, offsets, strict=False)) for values in rows if len(values) <= limit
@@ -204,6 +210,36 @@ def test_persons_of_several_rows_on_a_line(
     if strength == 20.0 and not isinstance(loss, Logistic):
         halved = dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0)
         assert worst_delta(halved, averaged) > 0.01
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("strength", [0.2, 20.0])
+@pytest.mark.parametrize(
+    "rows",
+    [{"row_weight_bound": 4.0}, {"row_weight_bound": 0.5}, {"row_weight_bound": 3.0, "averaged": True}],
+    ids=str,
+)
+def test_weighted_rows_on_a_line(neighbours: str, loss: Any, strength: float, rows: dict[str, Any]) -> None:
+    """Weights up to a public cap, and persons whose rows have weights: the cap is in noise and slack."""
+    plan = Plan("objective", "gaussian", "tight", neighbours)
+    strength *= rows["row_weight_bound"]
+    mechanism = plan.calibrate(1.0, 0.01, loss=loss, total=3, dimension=1, regularization=strength, **rows)
+    averaged = bool(rows.get("averaged"))
+    assert max(worst_delta(mechanism, averaged, weights) for weights in WEIGHTS.values()) <= 0.01
+    if strength >= 10.0 and not isinstance(loss, Logistic):
+        halved = dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0)
+        assert worst_delta(halved, averaged) > 0.01
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_the_cap_of_weights_multiplies_noise_and_slack(neighbours: str) -> None:
+    """Weights in units of 1/c, with c times the regularization, are the same problem in another unit."""
+    plan, task = Plan("objective", "gaussian", "tight", neighbours), {"total": 10_000}
+    plain = plan.calibrate(1.0, 1e-6, regularization=1e-2, **task)
+    heavy = plan.calibrate(1.0, 1e-6, regularization=8e-2, row_weight_bound=8.0, **task)
+    assert heavy.noise_scale == pytest.approx(8.0 * plain.noise_scale, rel=1e-3)
+    assert heavy.slack == pytest.approx(plain.slack, rel=1e-9)
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)

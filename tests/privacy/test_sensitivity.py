@@ -51,7 +51,8 @@ def neighbouring(draw: Any, loss: Any) -> Neighbouring:
     neighbours: str = draw(st.sampled_from(list(RELATIONS)))
     kind = draw(st.sampled_from(["single", "several", "averaged"]))
     owned = 1 if kind == "single" else draw(st.integers(1, 3))
-    weight_bound = draw(st.sampled_from([1.0, 0.3, 5.0]))
+    by_class, by_row = draw(st.sampled_from([(1.0, 1.0), (0.3, 1.0), (5.0, 1.0), (1.0, 4.0), (3.0, 0.5)]))
+    weight_bound = by_class * by_row
     counted = total + owned if kind == "several" else total
     task = Task(
         loss,
@@ -63,9 +64,10 @@ def neighbouring(draw: Any, loss: Any) -> Neighbouring:
         draw(st.sampled_from([0.01, 0.3, 2.0])),
         1e-10,
         neighbours,
-        weight_bound,
+        by_class,
         owned if kind == "several" else 1,
         kind == "averaged",
+        row_weight_bound=by_row,
     )
     share = 1.0 / owned if kind == "averaged" else 1.0
     others = _rows(rng, total, dimension), rng.uniform(0.1, weight_bound, total)
@@ -141,10 +143,12 @@ def test_jacobian_moves_no_further_than_stated(loss: Any, data: Any) -> None:
 
 
 def _extreme(neighbours: str, owned: int, averaged: bool, loss: Any) -> Neighbouring:
-    """Everyone else silent; one person's rows all the same, turned round or deleted; the largest class weight."""
+    """Everyone else silent; one person's rows all the same, turned round or deleted; the largest weight."""
     weight_bound, total = 3.0, 50
     counts = 1 if averaged else owned
-    task = Task(loss, total, 2, 1, 1.0, 1e-10, neighbours, weight_bound, counts, averaged)
+    task = Task(
+        loss, total, 2, 1, 1.0, 1e-10, neighbours, 1.5, counts, averaged, row_weight_bound=weight_bound / 1.5
+    )
     rows = np.tile([LONGEST, 0.0], (owned, 1))
     weights = np.full(owned, weight_bound / (owned if averaged else 1))
     others = {

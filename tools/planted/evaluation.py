@@ -36,7 +36,7 @@ MUTANTS = [
     Mutant("evaluate: weak promises accepted", "privlearn.statistics.layout:CountsRequest.charge", "accept_weak_privacy=self.accept_weak_privacy", "accept_weak_privacy=True", MEASURED),
     Mutant("evaluate: all rows of a person counted", "privlearn.statistics.evaluation.scored_rows:ScoredRows.tables", "count(index, size, block_weights)", "count(index, size)", MEASURED),
     Mutant("evaluate: n in place of the expected number", "privlearn.statistics.evaluation.measuring:evaluate", "request.total(persons)", "persons", MEASURED),
-    Mutant("evaluate: rows beyond a person's share", "privlearn.statistics.layout:person_weights", "weights_of_persons(concatenate_tables(owners).column(0), schema.person)", "(None, rows)", MEASURED),
+    Mutant("evaluate: rows beyond a person's share", "privlearn.statistics.evaluation.measuring:read_cells", "weights.counted", "None", MEASURED),
     Mutant("few rows: a block without rows fails", "privlearn.statistics.evaluation.subject:_row_by_row.score_rows", "np.concatenate(outputs) if outputs else np.empty(_shape(0, target))", "np.concatenate(outputs)", FEW_ROWS),
     Mutant("few rows: no scores of several classes", "privlearn.statistics.evaluation.subject:_row_by_row.score_rows", "_shape(0, target)", "0", FEW_ROWS),
     Mutant("few rows: Fourier features of no row fail", "privlearn.release.encoders:FourierEncoder.lift", "may_be_empty=True", "", FEW_ROWS),

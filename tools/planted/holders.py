@@ -45,5 +45,5 @@ MUTANTS = [
     Mutant("describe: missing cells are forgotten", "privlearn.statistics.description.measuring:_cell_indices", "np.isnan(cells), bins + 1", "np.isnan(cells), -1", DESCRIBED),
     Mutant("describe: half of the price", "privlearn.statistics.description.measuring:describe", "request.guarantee, layout.mechanism.renyi", "Guarantee(epsilon / 2, delta, neighbours)", DESCRIBED),
     Mutant("describe: an invalid correlation matrix", "privlearn.statistics.description.description:_nearest_valid", "np.maximum(values, 0.0)", "values", DESCRIBED),
-    Mutant("describe: intervals of half the noise", "privlearn.statistics.description.description:Description._half_width", "quantile * mechanism.scales[index]", "quantile * mechanism.scales[index] / 2.0", DESCRIBED),
+    Mutant("describe: intervals of half the noise", "privlearn.statistics.description.description:Description._half_width", "self.unit * quantile * mechanism.scales[index]", "self.unit * quantile * mechanism.scales[index] / 2.0", DESCRIBED),
 ]  # fmt: skip

@@ -22,7 +22,7 @@ MUTANTS = [
     *scaled("curvature's calibrated noise", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.calibrate", "@task.relation.moments", CURVED),
     Mutant("curvature: a replaced record moves it once", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.ratio", "self.task.relation.moments", "1.0", CURVED),
     Mutant("curvature: the gradients are free", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.ratio", "sensitivity / self.gradient_noise_scale + grid", "0.0", CURVED),
-    Mutant("curvature: weights are forgotten in the slope", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.gradient_bound", "self.task.loss.lipschitz * self.task.weight_bound", "self.task.loss.lipschitz", CURVED),
+    Mutant("curvature: weights are forgotten in the slope", "privlearn.mechanisms.statistics.curvature:NoisyCurvature.gradient_bound", "self.task.loss.lipschitz * self.task.max_weight", "self.task.loss.lipschitz", CURVED),
     Mutant("curvature: factors are rounded, not cut", "privlearn.estimators.curvature_rows:_add_outer", "np.trunc(vectors * UNIT)", "np.copysign(np.ceil(np.abs(vectors * UNIT)), vectors)", CURVED),
     Mutant("curvature: sums of floats", "privlearn.estimators.curvature_rows:_add_outer", "np.trunc(vectors * UNIT)", "vectors * UNIT", CURVED),
     Mutant("curvature: half of a class's curvature", "privlearn.estimators.curvature_rows:CurvatureRows._of_classes", "weights * chances[:, number, np.newaxis]", "0.5 * weights * chances[:, number, np.newaxis]", CURVED),

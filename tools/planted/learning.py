@@ -121,7 +121,7 @@ MUTANTS = [
     Mutant("persons: a feature is never an identifier", "privlearn.data.sources.schema_columns:possible_person_columns", "not isinstance(kind, NumberColumn | TextColumn)", "", PERSONS),
     Mutant("persons: estimators do not ask what a person is", "privlearn.estimators.reading:read_columns", "open_table(X, schema, names)", "as_source(X, names)", PERSONS),
     Mutant("persons: files do not ask what a person is", "privlearn.data.sources.files:open_records", "refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])", "pass", PERSONS),
-    Mutant("persons: silence about persons changes the digest", "privlearn.data.schema.schema:Schema", "('one_row_per_person', 'private_bounds', 'pairs', 'file')", "('private_bounds', 'pairs', 'file')", PERSONS),
+    Mutant("persons: silence about persons changes the digest", "privlearn.data.schema.schema:Schema", "('one_row_per_person', 'weight', 'private_bounds', 'pairs', 'file')", "('weight', 'private_bounds', 'pairs', 'file')", PERSONS),
     Mutant("losses: facts of an added one are not measured", "privlearn.solvers.losses:_refuse_unfit", "check_properties(loss)", "", ("extension/test_guests.py", *FACTS)),
     Mutant("losses: facts are not measured at other parameters", "privlearn.solvers.losses:loss_from_name", "check_properties(kind(width=width))", "kind(width=width)", ("extension/test_guests.py",)),
     Mutant("losses: a sign that is not known", "privlearn.solvers.loss_checks:_claims", "loss.monotone", "False", FACTS),

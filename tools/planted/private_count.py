@@ -26,7 +26,7 @@ MUTANTS = [
         all_answers = read_answers(y) if y is not None else np.concatenate(answers)
     """, COUNTS),
     Mutant("add_remove: a large table is refused", "privlearn.mechanisms.task:Task.within_reach", "mass <= self.mass_bound", "True", COUNTS),
-    Mutant("add_remove: rounding of n records at most", "privlearn.mechanisms.task:Task.mass_bound", "self.weight_bound * self.relation.max_table_ratio", "self.weight_bound", COUNTS),
+    Mutant("add_remove: rounding of n records at most", "privlearn.mechanisms.task:Task.mass_bound", "self.max_weight * self.relation.max_table_ratio", "self.max_weight", COUNTS),
     Mutant("add_remove: a party counts its records", "privlearn.parties.run.joint_training:JointTraining.read_party", "total=self.parties[name]", "", PARTIES),
     Mutant("add_remove: a party with other records is refused", "privlearn.parties.run.agreement:Agreement.check_declared", "self.guarantee.relation.count_is_public and records != self.parties[name]", "records != self.parties[name]", PARTIES),
     Mutant("add_remove: a sum beyond its bound stops a run", "privlearn.parties.run.answers:Party.answer", "np.clip(self._exact(question), -bound, bound)", "self._exact(question)", PARTIES),

@@ -85,7 +85,7 @@ def predict(
 
 
 def features_only(model: Model, format_schema: Path | None = None) -> Schema:
-    """Return the schema without target and person, which are not read; the file format may come from another."""
+    """Return the schema without target, person and weight, which are not read; the format may come from another."""
     from privlearn.data.schema.schema import Schema
     from privlearn.release.encoders import base_of
 
@@ -95,7 +95,7 @@ def features_only(model: Model, format_schema: Path | None = None) -> Schema:
             "this model was trained on plain arrays, so its columns have no names. "
             "Predict in Python: Release.load(path).model.predict(X)"
         )
-    features: Schema = schema.model_copy(update={"target": None, "person": None})
+    features: Schema = schema.model_copy(update={"target": None, "person": None, "weight": None})
     if format_schema is None:
         return features
     return features.model_copy(update={"file": Schema.load(format_schema).file})

@@ -16,6 +16,7 @@ from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn,
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target
+from privlearn.data.schema.weight import Weight
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import describe_look, misread_encoding
 from privlearn.data.sources.directories import list_files
@@ -26,6 +27,7 @@ from privlearn.data.sources.read_columns import read_column
 from privlearn.data.sources.row_source import concatenate_tables
 from privlearn.data.sources.schema_columns import (
     columns_to_read,
+    described_column,
     possible_person_columns,
     rules_of,
     schema_columns,
@@ -79,9 +81,7 @@ def check_table(path: str | TablePath, schema: Schema) -> TableCheck:
     findings = [*_check_encoding(files, schema.file), *_check_names(table.column_names, schema)]
     for name in schema_columns(schema):
         if name in table.column_names:
-            column: Any = (
-                schema.target if schema.target and schema.target.name == name else schema.columns.get(name)
-            )
+            column: Any = described_column(schema, name)
             rules = rules_of(schema, name)
             cells = _Cells(
                 _values([block.column(name) for block in blocks], rules), table.column(name), rules
@@ -229,15 +229,42 @@ class _Cells:
             yield f"{missing} missing cells{instead}", not accepts
         if isinstance(column, NumberColumn) or (isinstance(column, Target) and column.bounds):
             yield from self._check_numbers(column)
+        elif isinstance(column, Weight):
+            yield from self._check_weights(column)
         elif isinstance(column, DateColumn):
             yield from self._check_kind("dates such as 2020-01-31")
         elif isinstance(column, CategoryColumn | OrdinalColumn | Target):
             yield from self._check_list(column)
 
+    def _numbers(self) -> Any:
+        """Return the cells that are numbers, NaN for others."""
+        distinct = np.array([np.nan if value is None else value for value in self._values], dtype=np.float64)
+        return distinct[self._indices] if len(self._indices) else np.empty(0)
+
+    def _check_weights(self, weight: Weight) -> Iterator[tuple[str, bool]]:
+        yield from self._check_kind("numbers")
+        numbers = self._numbers()
+        numbers = numbers[~np.isnan(numbers)]
+        if np.any(numbers < 0):
+            yield f"{int(np.sum(numbers < 0))} weights below 0: they count as 0{_CODE_FOR_GAPS}", False
+        if weight.upper is None:
+            yield "weights are divided by each person's sum: every person counts 1", False
+            return
+        if np.any(numbers > weight.upper):
+            yield (
+                f"{int(np.sum(numbers > weight.upper))} weights above upper: they count as {weight.upper:g}",
+                False,
+            )
+        if len(numbers):
+            mean = float(np.mean(np.clip(numbers, 0.0, weight.upper)))
+            yield (
+                f"weights between 0 and {weight.upper:g}, mean {mean:.3g}; the schema states {weight.mean:g}",
+                False,
+            )
+
     def _check_numbers(self, column: Any) -> Iterator[tuple[str, bool]]:
         yield from self._check_kind("numbers")
-        distinct = np.array([np.nan if value is None else value for value in self._values], dtype=np.float64)
-        numbers = distinct[self._indices] if len(self._indices) else np.empty(0)
+        numbers = self._numbers()
         for side, beyond in (("below", numbers < column.lower), ("above", numbers > column.upper)):
             if beyond.any():
                 yield f"{int(beyond.sum())} cells {side} the bounds: they are clamped{_CODE_FOR_GAPS}", False

@@ -78,6 +78,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         bins and pairs like a schema's numbers.
     classes : sequence, optional
         Public list of the labels; of two, the second is the positive one.
+    max_weight : float, optional
+        Public cap of ``sample_weight``, for arrays whose weights have a mean of about 1; it multiplies the noise.
     loss : str or Loss, optional
         The classifier's first loss by default, ``"multinomial"`` (softmax) for three classes and more. A margin loss
         that is named, or a paper's calibration, learns each class against the rest, with independent noise.
@@ -145,7 +147,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
     classes: Sequence[Any] | None
     class_weight: Mapping[Any, float] | None
     _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "features", "classes")
-    _instead_of_weights = "; use class_weight={label: weight} for classes"
 
     def __init__(
         self,
@@ -167,6 +168,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
+        max_weight: float | None = None,
         loss: str | LossProperties | None = None,
         mechanism: str = "auto",
         noise: str = "auto",

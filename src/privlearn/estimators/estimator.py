@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from privlearn.estimators.kernel_features import check_mechanism, lift
 from privlearn.estimators.learner import Learner, check_array_shape
 from privlearn.estimators.reading import target_column
 from privlearn.estimators.regularizer import divide_by_weights, public_coefficients
+from privlearn.estimators.sample_weights import refuse_weights
 from privlearn.estimators.scikit_learn import check_callers
 from privlearn.estimators.training_rows import Progress, TrainingRows
 from privlearn.features.kernels import LinearKernel
@@ -71,7 +72,6 @@ class PrivateEstimator(Learner):
     random_state: int | np.random.Generator | None
 
     _default_loss: ClassVar[str]
-    _instead_of_weights: ClassVar[str] = ""
     stands_for: int | None = None
     """Public: how many records the rows stand for, if they are a public sample of other records."""
 
@@ -80,7 +80,7 @@ class PrivateEstimator(Learner):
     release_: Release
     n_features_in_: int
 
-    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train, charge the ledger, and prepare the release.
 
         Parameters
@@ -91,23 +91,24 @@ class PrivateEstimator(Learner):
             matrix.
         y : array of shape (n,), optional
             What to predict. With a schema it may be left out: the schema's target column is taken.
+        sample_weight : array of shape (n,), optional
+            Weight of each row of an array, clipped to [0, ``max_weight``]. A table's weights are in its schema.
         """
-        self._refuse(unsupported)
-        charge, release = self._prepare_charge(X, y)
+        charge, release = self._prepare_charge(X, y, sample_weight)
         self.publish(charge.pay_for(release))
         return self
 
-    def rehearse(self, X: Any, y: Any = None) -> None:
+    def rehearse(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Do everything that `fit` does before it charges the ledger, and raise what would stop it."""
-        self._prepare_charge(X, y)[0].check()
+        self._prepare_charge(X, y, sample_weight)[0].check()
 
-    def _prepare_charge(self, X: Any, y: Any) -> tuple[Charge, Callable[[], Release]]:
+    def _prepare_charge(self, X: Any, y: Any, sample_weight: Any) -> tuple[Charge, Callable[[], Release]]:
         """Return what `fit` costs, and the function that touches the data once the ledger is charged."""
         guarantee = self.make_guarantee()
         randomness = randomness_from(self.random_state)
         if guarantee.is_private and randomness.secure:
             check_callers(charging=self.ledger is not None)
-        work = self.prepare(without_part(X, y), y, guarantee.is_private)
+        work = self.prepare(without_part(X, y), y, guarantee.is_private, sample_weight)
         mechanism = work.calibrate(guarantee)
         charge = charge_of(self, mechanism, work.rows.total, randomness, part_of(X))
         return charge, lambda: work.release(mechanism, randomness)
@@ -130,7 +131,7 @@ class PrivateEstimator(Learner):
             check_callers()
         return super().set_params(**params)
 
-    def prepare(self, X: Any, y: Any, private: bool) -> Fit:
+    def prepare(self, X: Any, y: Any, private: bool, sample_weight: Any = None) -> Fit:
         """Check the parameters, read the rows and lift them: the steps of `fit` before calibration.
 
         ``private=False``, for epsilon = inf, lets bounds and classes be read from the rows.
@@ -150,18 +151,19 @@ class PrivateEstimator(Learner):
         self.select_loss()
         relation = get_relation(self.neighbours)
         relation.check_expected(self.expected_records)
-        rows = self.read_rows(X, y, private)
+        rows = self.read_rows(X, y, private, sample_weight)
         public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
         lifted = lift(self, public)
         prior = public_coefficients(self.regularize_towards, lifted, self.loss_for(lifted.targets))
         lifted = dataclasses.replace(lifted, prior=prior)
         return Fit(self, divide_by_weights(lifted, self.regularization_weights))
 
-    def read_rows(self, X: Any, y: Any, private: bool) -> TrainingRows:
+    def read_rows(self, X: Any, y: Any, private: bool, sample_weight: Any = None) -> TrainingRows:
         remote = rows_on_cluster(X)
         if remote is None:
-            return super().read_rows(X, y, private)
+            return super().read_rows(X, y, private, sample_weight)
         self._refuse_declarations()
+        refuse_weights(sample_weight, self.max_weight)
         if self.schema is None or y is not None:
             raise InvalidParameter(
                 "rows on a cluster are read by a schema, target included: pass schema=... and leave out y"
@@ -192,10 +194,13 @@ class PrivateEstimator(Learner):
             guarantee = self.make_guarantee()
             count = records if self.stands_for is None else self.stands_for
             expected = guarantee.relation.total(count, self.expected_records)
-        return choose_resolution(schema, expected, self._noise(guarantee, schema.rows_per_person))
+        heaviest = schema.rows_per_person * schema.row_weight_bound
+        return choose_resolution(schema, expected, self._noise(guarantee, heaviest))
 
-    def _noise(self, guarantee: Guarantee, rows: int) -> float:
+    def _noise(self, guarantee: Guarantee, weight: float) -> float:
         """Public: return the noise for `choose_resolution`; infinite where it grows with the number of features.
+
+        ``weight`` is the largest one of a person.
 
         A regression keeps plain columns: with pairs, the default regularization was measured to be far too weak.
         """
@@ -205,7 +210,7 @@ class PrivateEstimator(Learner):
             return 0.0
         if not self._is_gaussian(guarantee):
             return math.inf
-        return guarantee.relation.gradients * rows / gaussian_ratio(guarantee.epsilon, guarantee.delta)
+        return guarantee.relation.gradients * weight / gaussian_ratio(guarantee.epsilon, guarantee.delta)
 
     def _is_gaussian(self, guarantee: Guarantee) -> bool:
         """Public: return whether the noise is Gaussian with tight calibration."""
@@ -257,14 +262,6 @@ class PrivateEstimator(Learner):
         if self.column_bounds is None or not isinstance(base, SchemaEncoder):
             return X
         return bounded_array(X, base.schema)
-
-    def _refuse(self, unsupported: Mapping[str, Any]) -> None:
-        names = [name for name, value in unsupported.items() if value is not None]
-        if names:
-            raise InvalidParameter(
-                f"fit does not take {', '.join(names)}: weights of single records would raise what one person can "
-                f"change, and are private themselves{self._instead_of_weights}"
-            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,6 +22,7 @@ from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, preview
+from privlearn.estimators.sample_weights import refuse_weights, weigh_rows
 from privlearn.estimators.scikit_learn import BaseEstimator
 from privlearn.estimators.target_readers import ClassReader, NumberReader
 from privlearn.estimators.training_rows import Targets, TrainingRows
@@ -61,6 +62,7 @@ class Learner(BaseEstimator, ABC):
     coef0: float
     kernel_bound: float | None
     features: str | PublicMap | None = None
+    max_weight: float | None = None
 
     _declared: ClassVar[tuple[str, ...]]
     """Parameters that describe plain arrays; a schema replaces them."""
@@ -97,7 +99,7 @@ class Learner(BaseEstimator, ABC):
         """Public: return how finely the columns of this many records are encoded; ``None`` for kernels."""
         return None
 
-    def read_rows(self, X: Any, y: Any, private: bool) -> TrainingRows:
+    def read_rows(self, X: Any, y: Any, private: bool, sample_weight: Any = None) -> TrainingRows:
         """Touch the data: return rows encoded by what is declared public, each with its weight.
 
         ``private=False``, for epsilon = inf, lets bounds and classes be read from the rows.
@@ -105,11 +107,13 @@ class Learner(BaseEstimator, ABC):
         self._refuse_declarations()
         reader = self.target_reader()
         if self.schema is not None:
+            refuse_weights(sample_weight, self.max_weight)
             rows = reader.read_table(self.schema, X, y, self.fit_intercept, self.resolution)
         else:
             self._check_arrays(X, y, private)
             targets = reader.read_array(X, y, private)
             rows = self._encode_arrays(X, targets, len(targets.answers))
+            rows = weigh_rows(rows, sample_weight, self.max_weight, private)
         return self.apply_weights(rows)
 
     def apply_weights(self, rows: TrainingRows) -> TrainingRows:
@@ -196,7 +200,8 @@ class Learner(BaseEstimator, ABC):
                 f"C must be a number from {_MIN_C:g} to {_MAX_C:g}, not {preview(self.C)}. Leave it out, and "
                 "regularization='auto' is chosen for you"
             )
-        return 1.0 / (total * float(self.C))
+        weight = getattr(self.schema, "weight", None)
+        return 1.0 / (total * float(self.C) * (1.0 if weight is None else weight.mean))
 
     def task_of(self, rows: TrainingRows, features: int, tolerance: float, neighbours: str) -> Task:
         """Public: return the properties that a mechanism is calibrated by; the regularization is a placeholder."""
@@ -216,6 +221,7 @@ class Learner(BaseEstimator, ABC):
             classes=dimension // features if loss.argument == "classes" else 0,
             prior_norm=rows.prior_norm,
             largest_ridge=rows.largest_ridge,
+            row_weight_bound=rows.row_weight_bound,
         )
 
     def select_kernel(self, encoder: RawEncoder | None = None) -> Kernel:

@@ -81,14 +81,15 @@ class MemoryOracle(DataOracle, Centres, CountsScores, CountsTargets):
     def mistakes(self, coefficients: Array) -> float:
         """Return the number of wrong predictions; for numbers, absolute errors as parts of the target's range.
 
-        A record counts at most 1; where a person's rows are averaged, all of them together do. Each row's part is
-        cut to a multiple of 2^-20, so that the sum is exact in any order: sums of whole numbers, below 2^53 for all
-        tables of fewer than 2^33 rows.
+        A record counts at most 1; where a person's rows are averaged, all of them together do. Row weights count in
+        units of their cap. Each row's part is cut to a multiple of 2^-20, so that the sum is exact in any order: sums
+        of whole numbers, below 2^53 for all tables of fewer than 2^33 rows.
         """
         scores = [row_scores(block, coefficients) for _, block in row_blocks(self._rows.features)]
         parts = self._rows.targets.errors(np.concatenate(scores))
-        if self._rows.person_weights is not None:
-            parts = parts * self._rows.person_weights
+        weights = self._rows.counted
+        if weights is not None:
+            parts = parts * weights
         return float(np.floor(parts * UNIT).astype(np.int64).sum()) / UNIT
 
     def sum_of_rows(self) -> Array:
@@ -116,7 +117,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores, CountsTargets):
         cells = targets.labels * width + np.searchsorted(edges, np.concatenate([np.zeros(0), *scores]))
         if targets.ignored is not None:
             cells = np.where(targets.ignored, -1, cells)
-        return count(cells, 2 * width, self._rows.person_weights).reshape(2, width)
+        return count(cells, 2 * width, self._rows.counted).reshape(2, width)
 
     def target_counts(self, grids: Sequence[Grid]) -> Array:
         columns = zip(grids, cast(NumberTargets, self._rows.targets).values, strict=True)

@@ -18,11 +18,12 @@ from privlearn.data.encoding.column_cells import UNKNOWN, owners
 from privlearn.data.encoding.encoder import Bounds, SchemaEncoder
 from privlearn.data.encoding.packed_cells import PackedCells
 from privlearn.data.encoding.resolution import Resolution
+from privlearn.data.encoding.row_weights import WeightColumns
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.read_columns import read_block
-from privlearn.data.sources.row_source import concatenate_tables, read_each
+from privlearn.data.sources.row_source import read_each
 from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
@@ -86,23 +87,29 @@ class ReadColumns:
 
     encoder: SchemaEncoder
     cells: PackedCells
-    person: Any
+    weighing: WeightColumns
 
     def rows(self, targets: Targets, resolve: Resolve) -> TrainingRows:
         """Return the rows, encoded at the resolution for this number of persons."""
         schema, encoder = self.encoder.schema, self.encoder
-        weights, owner, count = None, None, len(self.cells)
-        if schema.person is not None:
-            owner = owners(self.person, f"column {schema.person!r}")
-            row_counts = np.bincount(owner)
-            weights, count = 1.0 / row_counts[owner], len(row_counts)
-        resolution = resolve(schema, count)
+        weights = self.weighing.result(len(self.cells))
+        resolution = resolve(schema, weights.count)
         if resolution is not None:
             encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
         features: Any = encoder.expand_lazily(self.cells)
         if len(features) * encoder.row_bytes <= IN_MEMORY:
             features = features.for_many_passes()
-        return TrainingRows(features, encoder, targets, count, weights, schema.rows_per_person, persons=owner)
+        return TrainingRows(
+            features,
+            encoder,
+            targets,
+            weights.count,
+            weights.shares,
+            schema.rows_per_person,
+            persons=weights.persons,
+            relative_weights=weights.relative,
+            row_weight_bound=schema.row_weight_bound,
+        )
 
 
 def read_columns(
@@ -111,16 +118,15 @@ def read_columns(
     """Touch the data, once and block by block: return answers and cells; refuse cells that do not fit the schema."""
     schema = encoder.schema
     targets = [target_of(schema).name] if y is None else []
-    persons = [] if schema.person is None else [schema.person]
-    names = [*targets, *persons, *schema.columns]
+    weighing = WeightColumns(schema)
+    names = [*targets, *weighing.names, *schema.columns]
     answers: list[NDArray[Any]] = []
-    owner: list[Any] = []
     cells = PackedCells()
 
     def read(block: Any) -> None:
         table = read_block(block, names, schema)
         answers.extend(read_answers(table.column(name)) for name in targets)
-        owner.extend(table.column(name) for name in persons)
+        weighing.add(table)
         cells.add(encoder.cells(table))
 
     for _ in read_each(open_table(X, schema, names), read):
@@ -128,8 +134,7 @@ def read_columns(
     all_answers = read_answers(y) if y is not None else np.concatenate(answers)
     if len(all_answers) != len(cells):
         raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
-    person = concatenate_tables(pa.table({"person": column}) for column in owner).column(0) if owner else None
-    return all_answers, ReadColumns(encoder, cells, person)
+    return all_answers, ReadColumns(encoder, cells, weighing)
 
 
 def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, max_rows: int) -> tuple[Any, Any]:
@@ -140,7 +145,7 @@ def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, max_rows: int) 
     if schema is None or schema.person is None:
         return X, y
     answers = [schema.target.name] if y is None and schema.target is not None else []
-    table = as_table(X, [*schema.columns, schema.person, *answers])
+    table = as_table(X, [*schema.columns, *WeightColumns(schema).names, *answers])
     person = owners(table.column(schema.person), f"column {schema.person!r}")
     rows_each = max(max_rows // (int(person.max()) + 1), 1)
     order = np.argsort(person, kind="stable")

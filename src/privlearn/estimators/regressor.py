@@ -90,6 +90,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         target_bounds: TargetBounds | None = None,
+        max_weight: float | None = None,
         loss: str | LossProperties | None = None,
         mechanism: str = "auto",
         noise: str = "auto",

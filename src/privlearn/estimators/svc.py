@@ -70,6 +70,7 @@ class PrivateSVC(PrivateLinearClassifier):
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
+        max_weight: float | None = None,
         loss: str | LossProperties | None = None,
         mechanism: str = "auto",
         noise: str = "auto",

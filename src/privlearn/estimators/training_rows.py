@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, product
 from privlearn.data.encoding.encoder import Bounds
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
@@ -232,9 +232,13 @@ class TrainingRows:
     total : int
         Number of records, or of persons where their rows are averaged; the public number once a relation is known.
     person_weights : array, optional
-        1/m for each of a person's m rows, where they are averaged.
+        Share of each row in its person, where rows are averaged: 1/m, or its share of the person's weights.
     persons : array of int, optional
         Number of each row's person, from 0, where rows are averaged and in memory.
+    relative_weights : array, optional
+        Weight of each row divided by the public cap of weights, in [0, 1].
+    row_weight_bound : float
+        Public: that cap, in units of the mean weight; 1 without weights.
     rows_per_person : int
         Maximum number of records of one person.
     landmarks : LandmarkFeatures, optional
@@ -258,6 +262,8 @@ class TrainingRows:
     prior: Array | None = None
     scales: Array | None = None
     persons: NDArray[np.int64] | None = None
+    relative_weights: Array | None = None
+    row_weight_bound: float = 1.0
 
     @property
     def largest_ridge(self) -> float:
@@ -276,8 +282,16 @@ class TrainingRows:
 
     @property
     def weights(self) -> Array | None:
-        """Return each row's weight: by its answer, times its share of its person."""
-        return product(self.targets.weights, self.person_weights)
+        """Return each row's weight in units of the mean: by its answer, its share of its person, and its own."""
+        own = self.relative_weights
+        return product(
+            self.targets.weights, self.person_weights, None if own is None else own * self.row_weight_bound
+        )
+
+    @property
+    def counted(self) -> Array | None:
+        """Return each row's weight in counts, of which a person's add up to at most 1; ``None`` if all are 1."""
+        return product(self.person_weights, self.relative_weights)
 
     def model(self, released: Array, loss: LossProperties, step: float | None) -> Model:
         """Public: return the model of what the mechanism released, numbers on a grid of this step if there is one."""
@@ -294,27 +308,23 @@ class TrainingRows:
 
     def take(self, indices: RowIndices, expected: int | None = None) -> TrainingRows:
         """Return some of the rows as a table; ``expected`` replaces their number where that is private."""
-        weights = None if self.person_weights is None else self.person_weights[indices]
-        count = len(indices) if weights is None else max(1, round(float(weights.sum())))
+        persons = None if self.persons is None else np.unique(self.persons[indices], return_inverse=True)[1]
+        count = len(indices) if persons is None else max(1, int(persons.max(initial=-1)) + 1)
         return dataclasses.replace(
             self,
             features=self.features.take(indices)
             if isinstance(self.features, EncodedRows)
             else self.features[indices],
             targets=self.targets.take(indices),
-            person_weights=weights,
-            persons=None
-            if self.persons is None
-            else np.unique(self.persons[indices], return_inverse=True)[1],
+            person_weights=_some(self.person_weights, indices),
+            relative_weights=_some(self.relative_weights, indices),
+            persons=persons,
             total=count if expected is None else expected,
         )
 
 
-def product(first: Array | None, second: Array | None) -> Array | None:
-    """Return the product of the weights that are not ``None``."""
-    if first is None or second is None:
-        return second if first is None else first
-    return first * second
+def _some(weights: Array | None, indices: RowIndices) -> Array | None:
+    return None if weights is None else weights[indices]
 
 
 def _likeliest(scores: Array) -> NDArray[np.intp]:

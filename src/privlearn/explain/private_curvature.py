@@ -22,6 +22,7 @@ from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.curvature_rows import CurvatureRows
 from privlearn.estimators.learner import check_array_shape
 from privlearn.estimators.reading import read_columns, read_table
+from privlearn.estimators.sample_weights import refuse_weights, weigh_rows
 from privlearn.estimators.target_readers import ClassReader, NumberReader, check_class_weight
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, TrainingRows
 from privlearn.explain.uncertainty import explain_missing_curvature
@@ -43,6 +44,7 @@ def curvature(
     epsilon: float,
     delta: float,
     class_weight: Mapping[Any, float] | None = None,
+    sample_weight: Any = None,
     ledger: Budget | None = None,
     accept_weak_privacy: bool = False,
     random_state: int | np.random.Generator | None = None,
@@ -63,6 +65,8 @@ def curvature(
         Charged in addition to the release's; the noise is Gaussian, so delta must be above 0.
     class_weight : dict, optional
         That of the fit, if it had one; by default that of the release.
+    sample_weight : array, optional
+        That of the fit, for arrays; a table's weights are in its schema.
     ledger : Ledger, optional
     accept_weak_privacy : bool, default=False
     random_state : None, int or numpy generator, default=None
@@ -76,7 +80,7 @@ def curvature(
     task = _task_of(release)
     guarantee, randomness = Guarantee(epsilon, delta, task.neighbours), randomness_from(random_state)
     mechanism = NoisyCurvature.calibrate(task, guarantee)
-    rows = _rows_of(release, without_part(X, y), y, class_weight)
+    rows = _rows_of(release, without_part(X, y), y, class_weight, sample_weight)
     charge = Charge(
         ledger=ledger,
         cost=Cost(guarantee, mechanism.renyi),
@@ -109,10 +113,18 @@ def _schema_of(release: Release) -> Schema | None:
     return getattr(base_of(release.model.encoder), "schema", None)
 
 
-def _rows_of(release: Release, X: Any, y: Any, class_weight: Mapping[Any, float] | None) -> TrainingRows:
+def _rows_of(
+    release: Release, X: Any, y: Any, class_weight: Mapping[Any, float] | None, sample_weight: Any
+) -> TrainingRows:
     """Touch the data: return rows as the release encodes them, checked; nothing is charged yet."""
     task, encoder = release.certificate.task, release.model.encoder
-    rows = _read(release.model, cast(RawEncoder, base_of(encoder)), X, y)
+    base = cast(RawEncoder, base_of(encoder))
+    rows = _read(release.model, base, X, y)
+    if isinstance(base, SchemaEncoder) and base.schema.target is not None:
+        refuse_weights(sample_weight, None)
+    else:
+        is_weighted = sample_weight is not None or task.row_weight_bound != 1.0
+        rows = weigh_rows(rows, sample_weight, task.row_weight_bound if is_weighted else None, private=True)
     rows = dataclasses.replace(rows, features=in_memory(rows.features))
     if isinstance(rows.targets, ClassTargets):
         weights = check_class_weight(class_weight, rows.targets.classes)

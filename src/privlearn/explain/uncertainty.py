@@ -246,7 +246,7 @@ class Uncertainty:
         most k h / (r + h)^2 with the ridge r, which is at most k / (4 r).
         """
         task = self._mechanism.task
-        return math.sqrt(task.weight_bound * task.records_of_a_person / (4.0 * self._ridge))
+        return math.sqrt(task.max_weight * task.records_of_a_person / (4.0 * self._ridge))
 
     def _sampling(self, hessian: Hessian | None) -> Array | None:
         """Return the gradients' covariance, if intervals cover sampling."""

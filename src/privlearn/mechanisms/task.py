@@ -72,6 +72,8 @@ class Task:
     neighbours : {"replace_one", "zero_out", "add_remove"}
     weight_bound : float
         Maximal class weight.
+    row_weight_bound : float
+        Public cap of row weights, in units of their public mean; 1 without row weights.
     rows_per_person : int
         Maximal number of records of one person.
     averaged : bool
@@ -114,6 +116,7 @@ class Task:
     score_counts: ScoreCounts | None = None
     prior_norm: float = 0.0
     largest_ridge: float = 1.0
+    row_weight_bound: float = 1.0
 
     def __post_init__(self) -> None:
         get_relation(self.neighbours)
@@ -140,6 +143,7 @@ class Task:
             regularization=self.regularization,
             tolerance=self.tolerance or MAX_TOLERANCE,
             weight_bound=self.weight_bound,
+            row_weight_bound=self.row_weight_bound,
             gap=self.gap,
         )
         if not MIN_REGULARIZATION <= self.regularization <= MAX_REGULARIZATION:
@@ -248,9 +252,14 @@ class Task:
         return rows * math.fsum(part.epsilon(self.relation) for part in self.statistics.values())
 
     @property
+    def max_weight(self) -> float:
+        """Maximal weight of a record in the objective: by its class, times its own."""
+        return self.weight_bound * self.row_weight_bound
+
+    @property
     def mass_bound(self) -> float:
         """Bound on the sum of the rows' weights, divided by N."""
-        return self.weight_bound * self.relation.max_table_ratio
+        return self.max_weight * self.relation.max_table_ratio
 
     @property
     def features(self) -> int:
@@ -265,7 +274,7 @@ class Task:
     @property
     def gradient_sensitivity(self) -> float:
         """Maximal change of one problem's sum of gradients by one person, at any w: 2 L, or L if none is replaced."""
-        return self.relation.gradients * self.loss.lipschitz * self.weight_bound * self.records_of_a_person
+        return self.relation.gradients * self.loss.lipschitz * self.max_weight * self.records_of_a_person
 
     @property
     def minimiser_sensitivity(self) -> float:
@@ -294,7 +303,7 @@ class Task:
         That trace is at most c; for the softmax loss sum_k p_k (1 - p_k) <= 1 - 1/K.
         """
         trace = 1.0 - 1.0 / self.classes if self.classes else self.loss.smoothness
-        return trace * self.weight_bound / (self.total * regularization)
+        return trace * self.max_weight / (self.total * regularization)
 
     def jacobian_slack(self, regularization: float) -> float:
         """Return the bound on the log-ratio of one problem's Jacobian determinants on neighbouring data sets.

@@ -32,6 +32,7 @@ def check_agreement(model: Model, certificate: Certificate) -> None:
         and _is_centred_by(model.encoder, task.centring)
         and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
         and _counts_persons_like(model.encoder, task)
+        and _weighs_rows_like(model.encoder, task)
         and np.isfinite(model.coefficients).all()
     )
     if not agree:
@@ -127,6 +128,12 @@ def _counts_persons_like(encoder: Encoder, task: Task) -> bool:
     if schema is None:
         return task.rows_per_person == 1 and not task.averaged
     return task.rows_per_person == schema.rows_per_person and task.averaged == (schema.person is not None)
+
+
+def _weighs_rows_like(encoder: Encoder, task: Task) -> bool:
+    """Return whether the theorem's cap of weights is the schema's; for arrays only the certificate states it."""
+    schema = getattr(base_of(encoder), "schema", None)
+    return schema is None or task.row_weight_bound == schema.row_weight_bound
 
 
 def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:

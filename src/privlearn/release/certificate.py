@@ -42,12 +42,13 @@ class Certificate(BaseCertificate):
 
     @property
     def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the usual fields, and those that only some theorems need: classes, parties per person, a prior."""
+        """Return the usual fields, and those that only some theorems need: classes, a prior, row weights and so on."""
         classes = ("classes",) if self.task.classes else ()
         parties = ("parties_per_person",) if self.task.parties_per_person > 1 else ()
         prior = ("prior_norm",) if self.task.prior_norm else ()
         weights = ("largest_ridge",) if self.task.largest_ridge != 1.0 else ()
-        return (*self._fields, *classes, *parties, *prior, *weights)
+        rows = ("row_weight_bound",) if self.task.row_weight_bound != 1.0 else ()
+        return (*self._fields, *classes, *parties, *prior, *weights, *rows)
 
     def _describe_count(self) -> dict[str, str]:
         counted = super()._describe_count()

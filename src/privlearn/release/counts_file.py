@@ -143,6 +143,20 @@ class CountsFile(SignedArchive):
         """Return the unit of the counts."""
         return "persons" if self.certificate.subject["persons"] else "records"
 
+    @property
+    def unit(self) -> float:
+        """Return the weight of a row that counts 1: the cap of row weights, 1 without weights."""
+        return float(self.about.get("weight", {}).get("upper", 1.0))
+
+    @property
+    def weighted_by(self) -> str:
+        """Return the weights as an addition to the unit of the counts, empty without weights."""
+        weight = self.about.get("weight")
+        if weight is None:
+            return ""
+        cap = f", at most {weight['upper']:g}" if "upper" in weight else " within each person"
+        return f", weighted by {weight['column']}{cap}"
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file of counts, refusing any whose bytes, constants or signature contradict each other."""

@@ -34,7 +34,8 @@ class CurvatureCertificate(BaseCertificate):
     @property
     def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
         fields = ("total", "dimension", "problems", "regularization", "weight_bound", "averaged")
-        return (*fields, "classes") if self.task.classes else fields
+        rows = ("row_weight_bound",) if self.task.row_weight_bound != 1.0 else ()
+        return (*fields, "classes", *rows) if self.task.classes else (*fields, *rows)
 
     @classmethod
     def _read_mechanism(cls, record: Mapping[str, Any]) -> NoisyCurvature:

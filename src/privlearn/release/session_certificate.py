@@ -57,9 +57,13 @@ class SessionCertificate(BaseCertificate):
             refuse_private_count(self.guarantee.relation)
 
     _subject: ClassVar[str] = "learner"
-    _task_fields: ClassVar[tuple[str, ...]] = (
+    _fields: ClassVar[tuple[str, ...]] = (
         "total", "problems", "regularization", "weight_bound", "rows_per_person", "averaged",
     )  # fmt: skip
+
+    @property
+    def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (*self._fields, "row_weight_bound") if self.task.row_weight_bound != 1.0 else self._fields
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write it as JSON, whole or not at all."""

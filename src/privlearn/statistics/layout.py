@@ -14,10 +14,8 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.budget.charge import Budget, Charge
 from privlearn.budget.composition import Cost
-from privlearn.data.encoding.encoder import weights_of_persons
 from privlearn.data.parts import Part
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.row_source import concatenate_tables
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import Randomness
@@ -65,6 +63,7 @@ class CountsLayout:
             **estimated,
             "about_sha256": digest_of(json_bytes(self.about)),
             "persons": schema.person is not None,
+            **weight_of(schema),
         }
         not_covered = {"not_covered": subject.pop("not_covered")} if "not_covered" in subject else {}
         return CountsCertificate.issue(self.mechanism, randomness, subject | stated | not_covered)
@@ -120,11 +119,11 @@ class CountsRequest:
         )
 
 
-def person_weights(schema: Schema, owners: Sequence[Any], rows: int) -> tuple[Array | None, int]:
-    """PRIVATE: return the rows' weights and the number of persons; None and ``rows`` if a row is a person.
+def weight_of(schema: Schema) -> dict[str, Any]:
+    """Public: return the schema's weights as files of counts state them; counts are in units of their cap."""
+    return {} if schema.weight is None else {"weight": schema.weight.model_dump(mode="json")}
 
-    ``owners`` are the blocks of the schema's person column, each a table of one column.
-    """
-    if schema.person is None:
-        return None, rows
-    return weights_of_persons(concatenate_tables(owners).column(0), schema.person)
+
+def counted_records(schema: Schema, records: int) -> float:
+    """Public: return about what the counts of all records add up to, in units of the cap of their weights."""
+    return records / max(schema.row_weight_bound, 1.0)

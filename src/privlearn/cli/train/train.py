@@ -322,7 +322,7 @@ def _public_rows(path: str | None, schema: Schema) -> Any:
         return None if path is None else "schema"
     from privlearn.data.sources.files import read_table
 
-    return read_table(path, schema.model_copy(update={"target": None, "person": None}))
+    return read_table(path, schema.model_copy(update={"target": None, "person": None, "weight": None}))
 
 
 def _step_reporter(progress: LateProgress) -> Any:

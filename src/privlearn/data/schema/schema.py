@@ -23,6 +23,7 @@ from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.private_bounds import JointPrivateBounds, PrivateBounds
 from privlearn.data.schema.public import CompactModel
 from privlearn.data.schema.target import Target
+from privlearn.data.schema.weight import Weight
 from privlearn.errors import SchemaError
 
 Name = Annotated[StrictStr, Field(min_length=1)]
@@ -49,6 +50,8 @@ class Schema(CompactModel):
     one_row_per_person : bool, default=False
         True states that every row is a different person. It changes no computation, but training refuses a table with
         a column that is named like an identifier unless this, ``person`` or ``rows_per_person`` is stated.
+    weight : Weight, optional
+        Column of non-negative row weights, with their public cap: ``{column: w, upper: 8}``.
     private_bounds : tuple of PrivateBounds, default=()
         Receipts for parts of this schema that were estimated privately; `privlearn.discover` writes them.
     pairs : "auto", "none" or tuple of pairs of columns, default="auto"
@@ -75,11 +78,12 @@ class Schema(CompactModel):
     person: Name | None = None
     rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
     one_row_per_person: StrictBool = False
+    weight: Weight | None = None
     private_bounds: tuple[JointPrivateBounds | PrivateBounds, ...] = ()
     pairs: Literal["auto", "none"] | tuple[tuple[Name, Name], ...] = "auto"
     file: FileFormat = PLAIN
 
-    _omitted: ClassVar[tuple[str, ...]] = ("one_row_per_person", "private_bounds", "pairs", "file")
+    _omitted: ClassVar[tuple[str, ...]] = ("one_row_per_person", "weight", "private_bounds", "pairs", "file")
 
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
@@ -96,6 +100,22 @@ class Schema(CompactModel):
         if self.one_row_per_person and (self.person is not None or self.rows_per_person > 1):
             raise ValueError(
                 "one_row_per_person: remove it, or person and rows_per_person, which state several rows per person"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _weight_is_another_column(self) -> Schema:
+        if self.weight is None:
+            return self
+        name, target = self.weight.column, None if self.target is None else self.target.name
+        if name in self.columns:
+            raise ValueError(f"columns.{name}: holds the weights: remove it from columns")
+        if name in (target, self.person):
+            raise ValueError("weight.column: has another role already: name the column of weights")
+        if self.weight.upper is None and self.person is None:
+            raise ValueError(
+                "weight.upper: missing: state a public cap of the weights, e.g. weight: {column: "
+                f"{name}, upper: 8}}; larger weights count as the cap"
             )
         return self
 
@@ -156,6 +176,11 @@ class Schema(CompactModel):
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
         return self.model_dump(mode="json")
+
+    @property
+    def row_weight_bound(self) -> float:
+        """Return the largest weight of a record, or person, in units of the mean weight; 1 without weights."""
+        return 1.0 if self.weight is None else self.weight.bound
 
     @property
     def digest(self) -> str:

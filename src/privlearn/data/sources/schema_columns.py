@@ -12,10 +12,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from privlearn.data.schema.cell_grammar import CellRules, Kind
-from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
+from privlearn.data.schema.columns import (
+    AnyColumn,
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    OrdinalColumn,
+    TextColumn,
+)
 from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
+from privlearn.data.schema.weight import Weight
 from privlearn.errors import DataError
 from privlearn.imports import pa
 
@@ -76,8 +84,9 @@ _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
 def schema_columns(schema: Schema) -> list[str]:
-    """Return the names of the schema's features, target and person column."""
-    roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
+    """Return the names of the schema's features, target, person column and column of weights."""
+    weight = schema.weight.column if schema.weight else None
+    roles = [*schema.columns, schema.target.name if schema.target else None, schema.person, weight]
     return [name for name in roles if name is not None]
 
 
@@ -113,7 +122,7 @@ def likely_delimiter(line: str) -> str:
 
 def rules_of(schema: Schema, name: str) -> CellRules:
     """Return how the cells of a column are read; a column that is not in the schema has no type."""
-    column = schema.target if schema.target and schema.target.name == name else schema.columns.get(name)
+    column = described_column(schema, name)
     form, values = schema.file, values_of(column)
     return CellRules(
         _kind(column, values),
@@ -122,6 +131,15 @@ def rules_of(schema: Schema, name: str) -> CellRules:
         trim=form.trim,
         listed=tuple(value for value in values if isinstance(value, str)),
     )
+
+
+def described_column(schema: Schema, name: str) -> AnyColumn | Target | Weight | None:
+    """Return what the schema declares about a column; ``None`` for identifiers of persons and other columns."""
+    if schema.target is not None and schema.target.name == name:
+        return schema.target
+    if schema.weight is not None and schema.weight.column == name:
+        return schema.weight
+    return schema.columns.get(name)
 
 
 def values_of(column: Any) -> tuple[Any, ...]:

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, product
 from privlearn.data.encoding.column_cells import people
 from privlearn.data.encoding.encoder import Bounds, SchemaEncoder
 from privlearn.data.encoding.packed_cells import PackedCells
+from privlearn.data.encoding.row_weights import has_cap, row_shares
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource
 from privlearn.errors import ClusterError, PrivlearnError
@@ -137,9 +138,24 @@ class Partition:
     It is pickled as its receipt: if Dask moves, copies, gathers or spills it, no row leaves the worker.
     """
 
-    def __init__(self, receipt: Receipt, cells: PackedCells, targets: Targets, owners: Owners | None) -> None:
+    def __init__(
+        self,
+        receipt: Receipt,
+        cells: PackedCells,
+        targets: Targets,
+        owners: Owners | None,
+        *,
+        within_person: Array | None = None,
+        relative_weights: Array | None = None,
+        row_weight_bound: float = 1.0,
+    ) -> None:
         self.receipt = receipt
         self._cells, self._targets, self._owners = cells, targets, owners
+        self._within_person = within_person
+        self._capped: dict[str, Any] = {
+            "relative_weights": relative_weights,
+            "row_weight_bound": row_weight_bound,
+        }
         self._weights: Array | None = None
         self._rows: TrainingRows | None = None
         self._shares: dict[Share, PartitionRows] = {}
@@ -152,13 +168,15 @@ class Partition:
         return ()
 
     def persons(self) -> Answer:
-        """Return the keys of the persons, and the number of rows of each in this partition."""
+        """Return the keys of the persons, their numbers of rows in this partition, and sums of weights within them."""
         owners = cast(Owners, self._owners)
-        return owners.keys, np.bincount(owners.of_row, minlength=len(owners.keys))
+        rows, within = np.bincount(owners.of_row, minlength=len(owners.keys)), self._within_person
+        masses = () if within is None else (np.bincount(owners.of_row, weights=within, minlength=len(rows)),)
+        return owners.keys, rows, *masses
 
     def set_person_weights(self, shares: Array) -> Answer:
-        """Store the weight of a row of each person, in the order of `persons`."""
-        self._weights = shares[cast(Owners, self._owners).of_row]
+        """Store what a row of each person counts per unit of its weight, in the order of `persons`."""
+        self._weights = product(self._within_person, shares[cast(Owners, self._owners).of_row])
         return ()
 
     def prepare(self, setting: Setting) -> Answer | Gone:
@@ -172,6 +190,7 @@ class Partition:
             setting.with_weights(self._targets),
             setting.total,
             self._weights,
+            **self._capped,
         )
         return ()
 
@@ -258,12 +277,21 @@ def _load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition:
     targets: Targets = NumberTargets(answers, cast(Bounds, target.bounds))
     if target.classes:
         targets = class_targets(target, answers.astype(np.min_scalar_type(-len(target.classes))))
-    owners = None
+    owners, weights = None, read.weighing.weights
     if schema.person is not None:
-        owners = Owners.of(read.person, f"column {schema.person!r}", secret)
-    digest = _digest(read.cells, answers, owners, secret)
+        owners = Owners.of(read.weighing.person_column, f"column {schema.person!r}", secret)
+    digest = _digest(read.cells, [answers, weights], owners, secret)
     receipt = Receipt(len(read.cells), digest, address, secrets.token_hex(16))
-    return Partition(receipt, read.cells, targets, owners)
+    is_capped = has_cap(schema.weight)
+    return Partition(
+        receipt,
+        read.cells,
+        targets,
+        owners,
+        within_person=None if is_capped else weights,
+        relative_weights=weights if is_capped else None,
+        row_weight_bound=schema.row_weight_bound,
+    )
 
 
 class Readable(ABC):
@@ -280,9 +308,12 @@ def _address() -> str:
     return str(get_worker().address)
 
 
-def _digest(cells: PackedCells, answers: NDArray[Any], owners: Owners | None, secret: bytes) -> bytes:
+def _digest(
+    cells: PackedCells, columns_of_numbers: Sequence[Any], owners: Owners | None, secret: bytes
+) -> bytes:
     digest = hashlib.blake2b(key=secret)
-    arrays: list[Any] = [answers] if owners is None else [answers, owners.of_row, owners.keys]
+    arrays = [column for column in columns_of_numbers if column is not None]
+    arrays += [] if owners is None else [owners.of_row, owners.keys]
     columns: Iterable[Any] = (column for block in cells.blocks() for column in block.values())
     for array in chain(arrays, columns):
         is_sparse = isinstance(array, sparse.csr_array)
@@ -330,18 +361,21 @@ class Persons:
 
 
 def count_persons(*answers: Any) -> Any:
-    """Return the persons of all partitions; a row weighs 1/m if its person has m rows in total."""
+    """Return the persons of all partitions; a row counts 1/m if its person has m rows in total, or by its weight."""
     failed = next((answer for answer in answers if not isinstance(answer, tuple)), None)
     if failed is not None:
         return failed
     return or_refusal(lambda: _count_persons(*zip(*answers, strict=True)))
 
 
-def _count_persons(keys: Sequence[NDArray[np.uint64]], counts: Sequence[NDArray[np.int64]]) -> Persons:
+def _count_persons(keys: Sequence[NDArray[np.uint64]], *sums: Sequence[NDArray[Any]]) -> Persons:
     _, person = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
-    rows = np.bincount(person.ravel(), weights=np.concatenate(counts))
+    person = person.ravel()
+    shares = row_shares(
+        *(np.bincount(person, weights=np.concatenate(part)).astype(np.float64) for part in sums)
+    )
     ends = np.cumsum([len(part) for part in keys])[:-1]
-    return Persons(len(rows), np.split((1.0 / rows)[person.ravel()], ends))
+    return Persons(len(shares), np.split(shares[person], ends))
 
 
 def count_of(persons: Any) -> Any:

@@ -141,7 +141,13 @@ class ClusterRows:
         features = FeaturesOnCluster(remote, encoder)
         averaged = None if schema.person is None else np.empty(0)
         return TrainingRows(
-            features, encoder, _public_targets(target), total, averaged, schema.rows_per_person
+            features,
+            encoder,
+            _public_targets(target),
+            total,
+            averaged,
+            schema.rows_per_person,
+            row_weight_bound=schema.row_weight_bound,
         )
 
     def _parts(self, schema: Schema) -> PartSource:

@@ -50,7 +50,7 @@ class ExpectedError:
 
 def expected_error(
     loss: LossProperties,
-    rows: int,
+    rows: float,
     noise: float,
     regularization: float,
     spectrum: Spectrum,
@@ -65,7 +65,8 @@ def expected_error(
     Parameters
     ----------
     loss : LossProperties
-    rows : int
+    rows : float
+        Number of records; of weighted ones, the number of equal records with as much information.
     noise : float
         Standard deviation in a typical row's score, with targets scaled to [-1, 1].
     regularization : float
@@ -87,7 +88,7 @@ def expected_error(
 
 
 def sampling_variance(
-    rows: int, spectrum: Spectrum, regularization: float, problem: ReferenceProblem
+    rows: float, spectrum: Spectrum, regularization: float, problem: ReferenceProblem
 ) -> float:
     """Return the variance of a typical row's score over draws of ``rows`` records, by the sandwich formula."""
     curvature = problem.curvature * spectrum.moments + regularization

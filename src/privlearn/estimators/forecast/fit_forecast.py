@@ -96,7 +96,8 @@ class Plan(Forecast):
         """Return the error on the reference problem, which has no signal, and no noise, in bins and pairs."""
         return expected_error(
             self.mechanism.task.loss,
-            self.rows,
+            # weights between 0 and the cap leave at least this many records' worth of information
+            self.rows / max(self.mechanism.task.row_weight_bound, 1.0),
             noise_in_prediction(self.mechanism, self.training_spectrum, self.problem),
             self.regularization,
             self.training_spectrum,
@@ -172,7 +173,7 @@ def fit_on_stand_ins(estimator: PrivateEstimator, columns: int | None = None, co
         copied.expected_records = (
             1  # too few for fine features: `Fit.at_size` chooses those by the real number
         )
-    return copied.prepare(X, y, private=True)
+    return copied.prepare(X, y, True, None if estimator.max_weight is None else 1.0)
 
 
 def calibrate_fit(work: Fit, rows: int, guarantee: Guarantee) -> ReleaseMechanism:

@@ -34,14 +34,14 @@ _ZIPF = 1.3
 def stand_ins(estimator: Any, columns: int | None, count: int = STAND_INS) -> tuple[Any, Any]:
     """Return rows like those that an estimator would be fitted on, with answers, which do not affect a forecast.
 
-    Public points are used if there are any, except that they lack a person column.
+    Public points are used if there are any, except that they lack person and weight columns.
     """
     schema, points = estimator.schema, getattr(estimator, "public_points", None)
     if isinstance(points, str):
         points = None  # simulated from the schema, as the rows below
     if columns is not None and (schema is not None or points is not None):
         raise InvalidParameter("the schema or the public points describe the rows. Leave out columns")
-    if points is not None and (schema is None or schema.person is None):
+    if points is not None and (schema is None or (schema.person is None and schema.weight is None)):
         return points, _answers(estimator, row_count(points))
     if schema is not None:
         return stand_in_table(schema, count), _answers(estimator, count)
@@ -80,7 +80,7 @@ def check_count(name: str, value: Any, maximum: int) -> int:
 def stand_in_table(schema: Schema, rows: int = STAND_INS, seed: int = 0) -> pa.Table:
     """Return rows that fit the schema: numbers lie near one bound, few categories are common, columns correlate.
 
-    Any two columns have correlation 1/2, through one shared factor. A person has one row.
+    Any two columns have correlation 1/2, through one shared factor. A person has one row, of mean weight.
     """
     random = np.random.default_rng(seed)
     shared = random.standard_normal(rows)
@@ -90,6 +90,8 @@ def stand_in_table(schema: Schema, rows: int = STAND_INS, seed: int = 0) -> pa.T
     }
     if schema.person is not None:
         columns[schema.person] = np.arange(rows)
+    if schema.weight is not None:
+        columns[schema.weight.column] = np.full(rows, schema.weight.mean)
     return pa.table(columns)
 
 

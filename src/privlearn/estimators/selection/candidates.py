@@ -22,7 +22,7 @@ SEARCH_PARAMETERS = ("epsilon", "delta", "neighbours", "ledger", "accept_weak_pr
 """Parameters of the search itself: its guarantee and its charge."""
 
 _DECLARED = (
-    "schema", "expected_records", "classes", "target_bounds", "progress",
+    "schema", "expected_records", "classes", "target_bounds", "max_weight", "progress",
     "regularize_towards", "regularization_weights",
 )  # fmt: skip
 
@@ -143,19 +143,24 @@ class Candidates:
         One per candidate.
     parameters : sequence of dict
         Where they differ.
-    X, y
+    X, y, sample_weight
         As for `fit`.
     """
 
     def __init__(
-        self, estimators: Sequence[PrivateEstimator], parameters: Sequence[Parameters], X: Any, y: Any
+        self,
+        estimators: Sequence[PrivateEstimator],
+        parameters: Sequence[Parameters],
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
     ) -> None:
         self._estimators = estimators
         self._readings = [
             {name: value for name, value in candidate.items() if name not in _AFTER_READING}
             for candidate in parameters
         ]
-        self._data = X, y
+        self._data, self._sample_weight = (X, y), sample_weight
         self._last: tuple[int, Fit] | None = None
 
     def __len__(self) -> int:
@@ -166,7 +171,7 @@ class Candidates:
         estimator, reading = self._estimators[index], self._readings[index]
         if self._last is None or not same_parameters(self._readings[self._last[0]], reading):
             self._last = None  # frees the rows before others are read
-            self._last = index, estimator.prepare(*self._data, private=True)
+            self._last = index, estimator.prepare(*self._data, True, self._sample_weight)
         read = self._last[1]
         if read.estimator is estimator:
             return read

@@ -122,15 +122,15 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         self.accept_weak_privacy = accept_weak_privacy
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> PrivateGridSearch:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateGridSearch:
         """Check and calibrate everything, charge the ledger once, then choose and fit.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As for the estimator's own ``fit``.
         """
-        charge, choose = self._prepare_charge(X, y)
+        charge, choose = self._prepare_charge(X, y, sample_weight)
         best, self.best_params_, release = charge.pay_for(choose)
         best.publish(release)
         self.best_estimator_ = best
@@ -140,11 +140,11 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         self.certificate_, self.release_ = best.certificate_, best.release_
         return self
 
-    def rehearse(self, X: Any, y: Any = None) -> None:
+    def rehearse(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Do everything that `fit` does before it charges the ledger, and raise what would stop it."""
-        self._prepare_charge(X, y)[0].check()
+        self._prepare_charge(X, y, sample_weight)[0].check()
 
-    def _prepare_charge(self, X: Any, y: Any) -> tuple[Charge, Callable[[], Chosen]]:
+    def _prepare_charge(self, X: Any, y: Any, sample_weight: Any) -> tuple[Charge, Callable[[], Chosen]]:
         """Return what `fit` costs, and the function that touches the data once the ledger is charged."""
         guarantee = self._make_guarantee()
         parameters = candidates_of(self.estimator, self.param_grid)
@@ -152,7 +152,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         if randomness.secure:
             check_callers(charging=self.ledger is not None)
         estimators = [self._candidate(candidate) for candidate in parameters]
-        candidates = Candidates(estimators, parameters, without_part(X, y), y)
+        candidates = Candidates(estimators, parameters, without_part(X, y), y, sample_weight)
         method = self._select_method(candidates, parameters, guarantee, randomness)
 
         def choose() -> Chosen:
@@ -236,9 +236,10 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             rows = require_public(self.public_validation, "public_validation")
             X, y = rows if isinstance(rows, tuple) else (rows, None)
             estimators = [self._candidate(candidate) for candidate in parameters]
+            weights = None if self.estimator.max_weight is None else 1.0
             for estimator in estimators:  # so that their columns have the same resolution as the records'
                 estimator.stands_for = candidates.work(0).rows.total
-            public = Candidates(estimators, parameters, X, y)
+            public = Candidates(estimators, parameters, X, y, weights)
             return public_tuning(candidates, guarantee, randomness, public)
         if self.method == "partition":
             return partition(candidates, guarantee, randomness)

@@ -167,5 +167,5 @@ class PaperTDIL(TestDataIndependentLearner):
 
 def _paper_rounds(task: Task, guarantee: Guarantee) -> int:
     """Return B of line 1, in which Lambda does not occur."""
-    lipschitz = task.loss.lipschitz * task.weight_bound
+    lipschitz = task.loss.lipschitz * task.max_weight
     return max(1, int(task.total * guarantee.epsilon / (100.0 * lipschitz * math.log(4.0 / guarantee.delta))))

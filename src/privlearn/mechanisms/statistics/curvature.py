@@ -48,7 +48,7 @@ class NoisyCurvature(Mechanism):
     """Two symmetric matrices with Gaussian noise; one record's part of each has trace at most 1.
 
     **Theorem** (docs/theory/intervals.md). At public coefficients w, let a record's Hessian have trace at most c and
-    its gradient norm at most L, both times the largest class weight. Divided by c and by L^2, one record's part of
+    its gradient norm at most L, both times a record's largest weight. Divided by c and by L^2, one record's part of
     either sum is positive semidefinite of trace at most 1, so one person moves each by at most S in Frobenius norm:
     S = 1, and sqrt(2) if a record is replaced. A diagonal entry gets noise of deviation ``scale``, each pair of
     equal entries off the diagonal one draw of scale / sqrt(2). Together they are one Gaussian mechanism of
@@ -105,7 +105,7 @@ class NoisyCurvature(Mechanism):
     @property
     def gradient_bound(self) -> float:
         """L^2: maximal squared norm of a record's gradient."""
-        return (self.task.loss.lipschitz * self.task.weight_bound) ** 2
+        return (self.task.loss.lipschitz * self.task.max_weight) ** 2
 
     @property
     def ratio(self) -> float:

@@ -268,7 +268,7 @@ def _moment_sensitivity(task: Task) -> float:
 
     Two positive semidefinite matrices of trace at most 1 are at most sqrt(2) apart, and one is at most 1 from zero.
     """
-    return task.relation.moments * task.weight_bound * task.records_of_a_person + summation_error(task, 1.0)
+    return task.relation.moments * task.max_weight * task.records_of_a_person + summation_error(task, 1.0)
 
 
 def _moments(task: Task) -> int:

@@ -69,6 +69,8 @@ class JointMoments(Agreement):
     def _can_be_carried_out(self) -> JointMoments:
         if self.table_schema.target is not None:
             raise ValueError("schema.target: list the targets among the columns, and name them in targets")
+        if self.table_schema.weight is not None:
+            raise ValueError("schema.weight: second moments have no weights. Remove it, or train by descent")
         columns = self.table_schema.columns
         for name in self.targets:
             column = columns.get(name)

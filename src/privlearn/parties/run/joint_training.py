@@ -218,6 +218,7 @@ class JointTraining(Agreement):
             rows_per_person=self.table_schema.rows_per_person,
             averaged=self.table_schema.person is not None,
             parties_per_person=self.parties_per_person,
+            row_weight_bound=self.table_schema.row_weight_bound,
             classes=dimension // self.features.dimension if self.smooth_loss.argument == "classes" else 0,
         )
         if self.regularization is not None:

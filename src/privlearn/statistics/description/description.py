@@ -105,11 +105,11 @@ class Description(CountsFile):
 
     @cached_property
     def records(self) -> float:
-        """Return the number of records or persons; an estimate where the exact number is private."""
+        """Return the number of records or persons, or the sum of their weights; an estimate where it is private."""
         mechanism = self.certificate.mechanism
-        if self.guarantee.relation.count_is_public:
+        if self.guarantee.relation.count_is_public and "weight" not in self.about:
             return float(mechanism.records)
-        sums = [float(np.sum(table)) for table in self.tables[: len(self.about["columns"])]]
+        sums = [self.unit * float(np.sum(table)) for table in self.tables[: len(self.about["columns"])]]
         return max(float(np.mean(sums)), 1.0)
 
     def __getitem__(self, name: str) -> ColumnDescription:
@@ -146,14 +146,16 @@ class Description(CountsFile):
     def _table(self, index: int) -> NoisyTable:
         mechanism = self.certificate.mechanism
         public = self.guarantee.relation.count_is_public and mechanism.rows_per_person == 1
-        records = mechanism.records if public and not self.certificate.subject["persons"] else None
-        return NoisyTable(self.tables[index], mechanism.noise, mechanism.scales[index], records)
+        is_total = public and not self.certificate.subject["persons"] and "weight" not in self.about
+        scale = self.unit * mechanism.scales[index]
+        records = mechanism.records if is_total else None
+        return NoisyTable(self.unit * self.tables[index], mechanism.noise, scale, records)
 
     def _half_width(self, index: int) -> float:
         """Return the bound that the noise in one cell of a table exceeds with probability 0.05."""
         mechanism = self.certificate.mechanism
         quantile = _NORMAL if mechanism.noise == "gaussian" else -math.log(1.0 - _COVERED)
-        return quantile * mechanism.scales[index]
+        return self.unit * quantile * mechanism.scales[index]
 
     def _column(self, index: int, name: str) -> ColumnDescription:
         cells, table, half = self.about["columns"][name], self._table(index), self._half_width(index)
@@ -172,7 +174,7 @@ class Description(CountsFile):
         )
 
     def _deviation(self, index: int) -> float:
-        return self.certificate.mechanism.deviations[index]
+        return self.unit * self.certificate.mechanism.deviations[index]
 
     def _moments(self, name: str) -> _Moments:
         """Return a column's moments, from the noisy counts: the nearest plausible counts would bias them."""
@@ -199,7 +201,7 @@ class Description(CountsFile):
         first, second = self._moments(one), self._moments(other)
         if not min(first.variance, second.variance) >= _MIN_VARIANCE:  # also if a variance is not a number
             return Estimate(math.nan, math.nan, math.nan)
-        positive, negative = self.tables[index]
+        positive, negative = self.unit * self.tables[index]
         both = self.records * first.share * second.share
         scale = math.sqrt(first.variance * second.variance)
         value = (float(positive - negative) / both - first.mean * second.mean) / scale
@@ -213,7 +215,7 @@ class Description(CountsFile):
         return Estimate(*(float(np.clip(end, -1.0, 1.0)) for end in (value, value - half, value + half)))
 
     def __str__(self) -> str:
-        lines = [f"{self.about['dataset']}: about {self.records:,.0f} {self.whom}"]
+        lines = [f"{self.about['dataset']}: about {self.records:,.0f} {self.whom}{self.weighted_by}"]
         for column in self.columns.values():
             lines.append(f"  {column.name} ({column.type}), missing {format_share(column.missing)}")
             texts = column.shown_quantiles or {

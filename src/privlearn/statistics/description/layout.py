@@ -27,7 +27,7 @@ from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.counts import NoisyCounts
-from privlearn.statistics.layout import CountsLayout
+from privlearn.statistics.layout import CountsLayout, counted_records, weight_of
 
 DescribedColumn = NumberColumn | DateColumn | OrdinalColumn | CategoryColumn
 
@@ -54,7 +54,7 @@ def description_layout(
     }
     # The noise hardly depends on the number of cells, so one cell per table is enough to choose the bins.
     rough = NoisyCounts.calibrate(guarantee, cells=[1] * len(weights), **public)
-    bins = _number_of_bins(records, rough.deviations[0])
+    bins = _number_of_bins(counted_records(schema, records), rough.deviations[0])
     described = {name: _describe_cells(column, bins) for name, column in columns.items()}
     shapes = [[len(middles_of(column)) + 2] for column in described.values()] + [[2]] * len(pairs)
     about = {
@@ -64,6 +64,7 @@ def description_layout(
         "columns": described,
         "pairs": [list(pair) for pair in pairs],
         "shapes": shapes,
+        **weight_of(schema),
     }
     cells = [shape[0] for shape in shapes]
     return CountsLayout(about, NoisyCounts.calibrate(guarantee, cells=cells, **public))
@@ -103,7 +104,7 @@ def _has_order(column: DescribedColumn) -> bool:
     return not isinstance(column, CategoryColumn) or len(column.values) == 2
 
 
-def _number_of_bins(records: int, deviation: float) -> int:
+def _number_of_bins(records: float, deviation: float) -> int:
     return int(np.clip(records / (_MIN_SIGNAL * max(deviation, 1.0)), _MIN_BINS, _MAX_BINS))
 
 

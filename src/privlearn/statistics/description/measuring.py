@@ -9,7 +9,6 @@ import datetime
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
@@ -17,6 +16,7 @@ from privlearn.budget.charge import Budget
 from privlearn.budget.composition import Cost
 from privlearn.data.encoding.column_cells import MISSING, codes, days, numbers
 from privlearn.data.encoding.packed_cells import PackedCells
+from privlearn.data.encoding.row_weights import WeightColumns
 from privlearn.data.parts import part_of, without_part
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, OrdinalColumn
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
@@ -35,7 +35,7 @@ from privlearn.statistics.description.layout import (
     edges_of,
     middles_of,
 )
-from privlearn.statistics.layout import CountsLayout, CountsRequest, person_weights
+from privlearn.statistics.layout import CountsLayout, CountsRequest
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -103,18 +103,18 @@ def read_cells(table: Any, schema: Schema) -> tuple[PackedCells, Array | None, i
     A cell that cannot be read is an error here, before anything is charged.
     """
     described = described_columns(schema)
-    persons = [] if schema.person is None else [schema.person]
-    cells = PackedCells()
-    owners: list[pa.Table] = []
+    cells, weighing = PackedCells(), WeightColumns(schema)
+    names = [*described, *weighing.names]
 
     def read(block: Any) -> None:
-        rows = read_block(block, [*described, *persons], schema)
+        rows = read_block(block, names, schema)
         cells.add({name: _read_column(name, column, rows.column(name)) for name, column in described.items()})
-        owners.extend(pa.table({name: rows.column(name)}) for name in persons)
+        weighing.add(rows)
 
-    for _ in read_each(open_table(table, schema, [*described, *persons]), read):
+    for _ in read_each(open_table(table, schema, names), read):
         pass
-    return cells, *person_weights(schema, owners, len(cells))
+    weights = weighing.result(len(cells))
+    return cells, weights.counted, weights.count
 
 
 def measure(

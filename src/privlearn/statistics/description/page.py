@@ -32,7 +32,8 @@ def write_page(description: Description) -> str:
 def page_part(description: Description) -> str:
     """Return the numbers and figures alone, which the server's pages show too."""
     columns = "".join(map(_column, description.columns.values()))
-    return f"<p>About {description.records:,.0f} {description.whom}.</p>{columns}{_correlations(description)}"
+    whom = f"{description.whom}{description.weighted_by}"
+    return f"<p>About {description.records:,.0f} {whom}.</p>{columns}{_correlations(description)}"
 
 
 def _column(column: ColumnDescription) -> str:

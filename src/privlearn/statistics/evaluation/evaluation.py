@@ -41,7 +41,7 @@ class GroupResult:
     ----------
     column, group : str
     records : float
-        The noisy count of records or persons.
+        The noisy count of records or persons; the sum of their weights, where they have some.
     deviation : float
         Standard deviation of the noise in it, public.
     rates : mapping of str to Estimate
@@ -247,7 +247,7 @@ class Evaluation(CountsFile):
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.about['of']}, {self.records} {self.whom}, {self.guarantee}"]
+        lines = [f"{self.about['of']}, {self.records} {self.whom}{self.weighted_by}, {self.guarantee}"]
         lines += [f"  {name:<28}{estimate}" for name, estimate in self.numbers.items()]
         for label, rates in self.per_class.items():
             lines += [f"  {f'{label}: {name}':<28}{estimate}" for name, estimate in rates.items()]
@@ -288,8 +288,8 @@ class Evaluation(CountsFile):
         rates = estimates(statistic, table, within=RATE if self.classes else UNBOUNDED)
         if not self.classes:
             rates = {name: list(map(magnitude, of_groups)) for name, of_groups in rates.items()}
-        records = table.noisy.reshape(len(values), -1)
-        deviation = float(np.sqrt(records.shape[1]) * self._deviation(index))
+        records = self.unit * table.noisy.reshape(len(values), -1)
+        deviation = float(np.sqrt(records.shape[1]) * self._deviation(index)) * self.unit
         return [
             GroupResult(
                 column,

@@ -22,7 +22,7 @@ from privlearn.errors import InvalidParameter, did_you_mean, preview
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.statistics.evaluation.subject import Subject
-from privlearn.statistics.layout import CountsLayout
+from privlearn.statistics.layout import CountsLayout, counted_records, weight_of
 
 MAIN_WEIGHT = 2.0
 """Weight of a table that most numbers come from; each group's table, which has few cells, has weight 1."""
@@ -56,7 +56,7 @@ def evaluation_layout(
     }
     # The noise hardly depends on the number of cells, so one cell per table is enough to choose the bins.
     rough = calibrate(guarantee, cells=[1] * len(tables.weights), **public)
-    scale = _scale(subject, target, records, rough.deviations[0])
+    scale = _scale(subject, target, counted_records(schema, records), rough.deviations[0])
     shapes = tables.shapes(scale)
     about = {
         "kind": "evaluation",
@@ -69,7 +69,8 @@ def evaluation_layout(
         **scale,
         "by": {name: list(values) for name, values in groups.items()},
         "shapes": [list(shape) for shape in shapes],
-        "complete": target.unknown != "zero",
+        "complete": target.unknown != "zero" and schema.weight is None,
+        **weight_of(schema),
     }
     return CountsLayout(
         about, calibrate(guarantee, cells=[int(np.prod(shape)) for shape in shapes], **public)
@@ -110,7 +111,7 @@ class _Tables:
         return [*main, *((len(values), *each_group) for values in self.groups.values())]
 
 
-def _scale(subject: Subject, target: Target, records: int, deviation: float) -> dict[str, Any]:
+def _scale(subject: Subject, target: Target, records: float, deviation: float) -> dict[str, Any]:
     """Return the edges of the bins of scores or residuals; the threshold of two classes is one of them."""
     bins = number_of_bins(records, deviation)
     if target.bounds is not None:
@@ -131,7 +132,7 @@ def _scale(subject: Subject, target: Target, records: int, deviation: float) -> 
     return {"scale": scale, "edges": edges.tolist(), "threshold": float(edges[nearest])}
 
 
-def number_of_bins(records: int, deviation: float) -> int:
+def number_of_bins(records: float, deviation: float) -> int:
     """Return an even number of bins that balances their width against their noise in the area under the curve.
 
     Bins lose about 1 / bins^2 of the area; the noise grows like sqrt(bins) deviation / records.
@@ -147,7 +148,7 @@ def probability_edges(bins: int) -> Array:
     return edges
 
 
-def residual_edges(bound: float, records: int, deviation: float) -> Array:
+def residual_edges(bound: float, records: float, deviation: float) -> Array:
     """Return edges of residuals: even around 0, in geometric progression further out.
 
     The number of bins is a multiple of 4, and 0 is an edge. The noise of a mean residual comes from the few outermost

@@ -13,11 +13,13 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.budget.charge import Budget
 from privlearn.budget.composition import Cost
+from privlearn.data.encoding.row_weights import WeightColumns
 from privlearn.data.parts import part_of, without_part
 from privlearn.data.schema.schema import Schema, SchemaLike
 from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import RowSource, read_each
-from privlearn.data.sources.table import as_source, as_table, column_names
+from privlearn.data.sources.table import as_source, column_names
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.randomness import Randomness, randomness_from
@@ -26,7 +28,7 @@ from privlearn.statistics.evaluation.evaluation import Evaluation
 from privlearn.statistics.evaluation.layout import Groups, evaluation_layout, groups_of
 from privlearn.statistics.evaluation.scored_rows import ScoredRows
 from privlearn.statistics.evaluation.subject import Subject, release_of, schema_of, subject_of
-from privlearn.statistics.layout import CountsLayout, CountsRequest, person_weights
+from privlearn.statistics.layout import CountsLayout, CountsRequest
 
 _NOT_COVERED = (
     " Not covered: the model. A release or session has its own guarantee, and if it learnt from the same records both "
@@ -133,12 +135,12 @@ def read_cells(
 
     A row that does not fit is an error here, on the holder's own screen and before anything is charged.
     """
-    rows, owners = ScoredRows(subject, schema, groups), []
+    rows, weighing = ScoredRows(subject, schema, groups), WeightColumns(schema)
 
     def read(block: Any) -> None:
         rows.add(block)
-        if schema.person is not None:
-            owners.append(as_table(block, [schema.person]))
+        if weighing.names:
+            weighing.add(read_block(block, weighing.names, schema))
 
     # A table in memory is passed on as it is: a scikit-learn model expects rows of the type it was fitted with.
     source = as_source(table) if isinstance(table, RowSource | Iterator) else None
@@ -148,7 +150,8 @@ def read_cells(
     else:
         for _ in read_each(source, read):
             pass
-    return rows, *person_weights(schema, owners, len(rows))
+    weights = weighing.result(len(rows))
+    return rows, weights.counted, weights.count
 
 
 def measure(

@@ -35,7 +35,7 @@ def page_part(evaluation: Evaluation) -> str:
 
 def _numbers(evaluation: Evaluation) -> str:
     rows = [(name, str(estimate)) for name, estimate in evaluation.numbers.items()]
-    title = f"{evaluation.records:,} {evaluation.whom}"
+    title = f"{evaluation.records:,} {evaluation.whom}{evaluation.weighted_by}"
     return table(("measure", "value, 95 % interval"), rows, title)
 
 
