@@ -30,7 +30,7 @@ from privlearn import (
 from privlearn.data import ArrayEncoder
 from privlearn.release import RegressionModel
 from privlearn.solvers import ClippedSquare
-from tests.support.estimator_checks import QUIET, with_checks
+from tests.support.estimator_checks import OF_ALL, OF_WEIGHTS, with_checks
 
 CANARY = 13577531.25
 BOUNDS = (0.0, 5.0)
@@ -306,7 +306,7 @@ def test_ledger_is_charged_and_refuses(tmp_path: Path) -> None:
             epsilon=1e4, delta=1e-3, norm_bound=10.0, target_bounds=(-300.0, 300.0), random_state=0
         ),
     ],
-    lambda estimator: {"check_dtype_object": QUIET},
+    lambda estimator: OF_ALL | (OF_WEIGHTS if math.isfinite(estimator.epsilon) else {}),
 )
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)

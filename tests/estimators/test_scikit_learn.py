@@ -13,18 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
-from tests.support.estimator_checks import QUIET, with_checks
+from tests.support.estimator_checks import OF_ALL, OF_WEIGHTS, with_checks
 
 Data = tuple[np.ndarray, np.ndarray]
 DECLARED = "labels are declared as public, never read from y; this check brings labels of its own"
 SIGN = "classes go by the sign of the score, probabilities by counts of scores: as in scikit-learn's own SVC"
 
-OF_ALL = {
-    "check_dtype_object": QUIET,
-    "check_all_zero_sample_weights_error": "weights are private: no refusal depends on them",
-    "check_sample_weight_equivalence_on_dense_data": "without a norm_bound, rows of weight 0 bound the norm too",
-    "check_sample_weight_equivalence_on_sparse_data": "without a norm_bound, rows of weight 0 bound the norm too",
-}
 OF_SCORED = {"check_classifiers_train": SIGN}
 OF_PRIVATE = dict.fromkeys(
     (
@@ -49,11 +43,6 @@ OF_PRIVATE = dict.fromkeys(
         "check_n_features_in_after_fitting",
         "check_positive_only_tag_during_fit",
         "check_readonly_memmap_input",
-        "check_sample_weights_list",
-        "check_sample_weights_not_an_array",
-        "check_sample_weights_not_overwritten",
-        "check_sample_weights_pandas_series",
-        "check_sample_weights_shape",
         "check_supervised_y_2d",
     ),
     DECLARED,
@@ -77,7 +66,7 @@ PRIVATE: list[PrivateLogisticRegression | PrivateSVC] = [
 def cannot_pass(estimator: PrivateLogisticRegression | PrivateSVC) -> dict[str, str]:
     assert estimator.epsilon is not None
     if math.isfinite(estimator.epsilon):
-        return OF_ALL | OF_PRIVATE
+        return OF_ALL | OF_WEIGHTS | OF_PRIVATE
     return OF_ALL | OF_SCORED if estimator.probability else OF_ALL
 
 

@@ -26,13 +26,13 @@ from privlearn import (
 )
 from privlearn.arrays import Array
 from privlearn.data.encoding.row_weights import WeightColumns
+from privlearn.data.sources.row_source import in_memory as load_rows
 from privlearn.errors import DataError, InvalidParameter, SchemaError, VerificationError
 from privlearn.estimators.curvature_rows import CurvatureRows
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.mechanisms.statistics.curvature import NoisyCurvature
 from privlearn.release import Certificate
 from privlearn.release.agreement import check_agreement
-from privlearn.solvers.problem import in_memory as load_rows
 
 RNG = np.random.default_rng(5)
 N = 400
@@ -43,9 +43,9 @@ THREE = np.digitize(NUMBERS, [-1.0, 1.0])
 WHOLE = RNG.integers(0, 4, N)
 WEIGHTS = WHOLE.astype(float)
 ARRAYS: dict[str, Any] = {"norm_bound": 2.0, "max_weight": 4.0}
-CLASSES = {"classes": [0, 1]}
+CLASSES: dict[str, Any] = {"classes": [0, 1]}
 
-PLAIN = {
+PLAIN: dict[str, tuple[Any, Any]] = {
     "logistic": (PrivateLogisticRegression(**ARRAYS, **CLASSES, epsilon=math.inf), LABELS),
     "hinge": (PrivateSVC(**ARRAYS, **CLASSES, epsilon=math.inf, loss="hinge"), LABELS),
     "softmax": (PrivateLogisticRegression(**ARRAYS, classes=[0, 1, 2], epsilon=math.inf), THREE),
@@ -80,7 +80,8 @@ def test_a_row_of_weight_two_counts_like_two_rows(name: str) -> None:
 def test_weights_of_the_schema_are_those_of_the_call() -> None:
     """With the mean as unit; C is scikit-learn's, whatever the mean."""
     tens = Schema.from_dict(SETTINGS | {"weight": {"column": "w", "upper": 40, "mean": 10}})
-    for settings in ({}, {"C": 3.0}, {"regularization": 0.1}):
+    choices: list[dict[str, Any]] = [{}, {"C": 3.0}, {"regularization": 0.1}]
+    for settings in choices:
         ones = PrivateLogisticRegression(schema=SCHEMA, **PROMISE, **settings).fit(TABLE)
         table = TABLE.set_column(3, "w", pa.array(10.0 * WEIGHTS))
         scaled = settings | ({"C": settings["C"] / 10.0} if "C" in settings else {})
@@ -139,7 +140,8 @@ def test_a_cap_and_weights_belong_together(parameters: Any, weights: Any, says: 
 
 
 def test_a_table_has_its_weights_in_its_schema() -> None:
-    for settings, weights in (({"max_weight": 4.0}, None), ({}, WEIGHTS)):
+    choices: list[tuple[dict[str, Any], Any]] = [({"max_weight": 4.0}, None), ({}, WEIGHTS)]
+    for settings, weights in choices:
         with pytest.raises(InvalidParameter, match="column of its schema"):
             PrivateSVC(schema=SCHEMA, **settings, **PROMISE).fit(TABLE, sample_weight=weights)
     with pytest.raises(DataError, match="one number for each row"):
@@ -170,7 +172,8 @@ def test_schemas_without_weights_have_the_digest_they_had() -> None:
 def test_the_noise_is_that_of_the_cap() -> None:
     plain = PrivateLogisticRegression(norm_bound=2.0, **CLASSES, **PROMISE).fit(X, LABELS)
     heavy = PrivateLogisticRegression(**ARRAYS, **CLASSES, **PROMISE).fit(X, LABELS, sample_weight=WEIGHTS)
-    first, second = plain.certificate_.mechanism, heavy.certificate_.mechanism
+    first: Any = plain.certificate_.mechanism
+    second: Any = heavy.certificate_.mechanism
     assert second.noise_scale == pytest.approx(4.0 * first.noise_scale, rel=1e-3)
     assert second.effective_regularization == pytest.approx(4.0 * first.effective_regularization, rel=1e-3)
     within = PrivateLogisticRegression(schema=with_persons(), **PROMISE).fit(OF_PERSONS)
@@ -312,8 +315,8 @@ def test_the_curvature_knows_the_weights() -> None:
 def test_a_search_counts_weighted_mistakes(method: str) -> None:
     model = PrivateLogisticRegression(**ARRAYS, **CLASSES)
     search = PrivateGridSearch(model, {"regularization": [0.1, 1.0]}, method=method, **PROMISE)
-    release = search.fit(X, LABELS, sample_weight=WEIGHTS).release_
-    assert release.certificate.mechanism.fit.task.row_weight_bound == 4.0
+    result: Any = search.fit(X, LABELS, sample_weight=WEIGHTS).certificate_.mechanism
+    assert result.fit.task.row_weight_bound == 4.0
 
 
 def test_predictions_need_no_weights() -> None:

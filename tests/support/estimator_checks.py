@@ -9,7 +9,27 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-QUIET = "the conversion error that scikit-learn expects would quote the offending cell; ours never does"
+_QUIET = "the conversion error that scikit-learn expects would quote the offending cell; ours never does"
+_ALL_ROWS = "without a norm_bound, rows of weight 0 bound the norm too"
+
+OF_ALL = {
+    "check_dtype_object": _QUIET,
+    "check_all_zero_sample_weights_error": "weights are private: no refusal depends on them",
+    "check_sample_weight_equivalence_on_dense_data": _ALL_ROWS,
+    "check_sample_weight_equivalence_on_sparse_data": _ALL_ROWS,
+}
+"""Checks that no estimator passes, and why."""
+
+OF_WEIGHTS = dict.fromkeys(
+    (
+        "check_sample_weights_list",
+        "check_sample_weights_not_an_array",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weights_pandas_series",
+        "check_sample_weights_shape",
+    ),
+    "a private fit needs the public cap max_weight",
+)
 
 
 def with_checks(
