@@ -62,7 +62,7 @@ def _read_weights(sample_weight: Any, rows: int) -> Array:
     weights = safely(
         lambda: (
             np.full(rows, float(sample_weight))
-            if np.ndim(sample_weight) == 0
+            if isinstance(sample_weight, numbers.Real)
             else cell_numbers(as_array(as_answers(sample_weight), "sample_weight"), "sample_weight")
         ),
         "sample_weight cannot be read as one number per row: give a 1-D array of numbers",
