@@ -188,7 +188,7 @@ def test_a_job_that_runs_is_cancelled_and_whoever_runs_it_notices(place: str) ->
     queue.claim(place)
     assert queue.extend(place, job.id)
     ended = queue.cancel(place, job.id, "holder")
-    assert ended.failure == "cancelled by holder; what it had reserved stays spent"
+    assert ended.failure == "cancelled by holder; nothing was spent"
     assert not queue.extend(place, job.id)
     queue.finish(place, job.id)
     assert queue.find(place, job.id).state == "failed"

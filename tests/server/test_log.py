@@ -202,7 +202,7 @@ def test_the_end_of_a_job_and_its_line_are_written_together(
         queue.finish(server.store, job, "it failed", "its process ended 3 times before it was done")
         newest = events(server.store, 1)[0]
         assert (newest.actor, newest.action, newest.dataset) == ("alice", "release failed", "clinic")
-        assert newest.details == {"job": job, "reason": "its process ended 3 times before it was done"}
+        assert newest.details == {"job": job, "failure": "it failed"}
         verified(server.store)
 
 

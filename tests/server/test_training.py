@@ -27,6 +27,7 @@ from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.jobs import queue, results
 from privlearn.server.jobs import running as training
 from privlearn.server.jobs.requests import Job
+from privlearn.server.store.log_file import json_lines
 from privlearn.server.store.store import open_store
 from privlearn.sessions.shared import SharedStore
 from tests.support.service_support import SCHEMA, load_clinic, model_request
@@ -206,9 +207,7 @@ def test_an_error_tells_the_analyst_nothing(place: Place, broken: Any, error: Ex
     broken(error)
     reason = place.run()
     assert CELL not in reason
-    assert place.see(job).failure == (
-        "the job failed on the holder's side, and the reason is in the holder's log; its cost stands"
-    )
+    assert place.see(job).failure == f"{queue.FAILED}; its cost stands"
 
 
 def test_the_cost_is_reserved_before_a_row_is_read(
@@ -261,6 +260,63 @@ def test_a_kernel_machine_is_solved_after_the_charge(
     assert place.run() == "no convergence"
     assert charged == [(0.0, 1.0)]
     assert place.see(job).failure.endswith("its cost stands")
+
+
+def test_a_reservation_that_is_gone_ends_the_job(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A holder cancelled it with the library. No later attempt could commit, so the analyst's next job runs."""
+    job, next_job = place.submit(), place.submit()
+    stored = results.store_result
+
+    def cancel_after(*args: Any) -> None:
+        stored(*args)
+        charge.Reservation(place.store, "clinic", job.id).cancel()
+
+    monkeypatch.setattr(results, "store_result", cancel_after)
+    assert "cannot be committed" in place.run()
+    monkeypatch.setattr(results, "store_result", stored)
+    ended = place.see(job)
+    assert (ended.state, ended.failure) == ("failed", f"{queue.FAILED}; nothing was spent")
+    assert place.run() == ""
+    assert found(place) == [next_job.id]
+
+
+def test_a_job_that_cannot_even_be_given_up_ends_and_lets_others_run(place: Place) -> None:
+    """Its process died before `run_job`, in every attempt."""
+    job, next_job = place.submit(), place.submit()
+    for _ in range(queue.MAX_ATTEMPTS + 1):
+        assert queue.claim(place.store) is not None
+        queue.requeue(place.store, job.id, count_attempt=True)
+    assert queue.claim(place.store) is None
+    assert place.see(job).failure == f"{queue.FAILED}; nothing was spent"
+    assert place.run() == ""
+    assert found(place) == [next_job.id]
+
+
+def test_a_job_that_was_cancelled_before_its_charge_costs_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, price = place.submit(), training.price_job
+
+    def cancel_first(*args: Any) -> Any:
+        queue.cancel(place.store, job.id, "alice")
+        return price(*args)
+
+    monkeypatch.setattr(training, "price_job", cancel_first)
+    place.run()
+    assert place.see(job).failure == "cancelled by alice; nothing was spent"
+    assert place.spent() == (0.0, 0.0)
+
+
+def test_only_the_holder_reads_why_a_job_failed(place: Place, broken: Any) -> None:
+    """The reason may name columns, describe cells and quote paths: it is not in the log that auditors export."""
+    job = place.submit()
+    broken(DataError("column 'age' has cells that are not numbers in /srv/private/clinic.csv"))
+    place.run()
+    (line,) = [line for line in json_lines(place.store) if job.id in line]
+    assert "column" not in line
+    assert "private" not in line
+    assert "cells that are not numbers" in queue.read_reason(place.store, job.id)
+    assert "numbers" not in str(place.see(job))
 
 
 def test_public_points_become_landmarks(place: Place) -> None:
@@ -317,9 +373,7 @@ def test_a_job_that_keeps_dying_is_given_up_at_the_end_of_a_slot(
     (began,) = waited
     assert before <= began <= time.monotonic()
     spent = "its cost stands" if dies == "after the charge" else "nothing was spent"
-    assert ended.failure == (
-        f"the job failed on the holder's side, and the reason is in the holder's log; {spent}"
-    )
+    assert ended.failure == f"{queue.FAILED}; {spent}"
     assert place.spent() == (0.0, 1.0 if dies == "after the charge" else 0.0)
 
 

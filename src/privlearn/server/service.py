@@ -203,6 +203,10 @@ class Service:
         """Return one job that the caller may see."""
         return self._visible(caller, queue.find(self.store, job_id))
 
+    def failure_reason(self, caller: Caller, job: Job) -> str:
+        """PRIVATE: return why a job failed, for the holder; an empty text for all others."""
+        return queue.read_reason(self.store, job.id) if caller.is_holder and job.state == "failed" else ""
+
     def poll_job(self, caller: Caller, job_id: str) -> Job:
         """Return one job from a short-lived cache, so that many waiting clients cause one database access."""
         found = self._watched_jobs.get(job_id, lambda: queue.find(self.store, job_id))

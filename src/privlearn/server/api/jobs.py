@@ -129,6 +129,7 @@ class JobAnswer(Answer):
             "started": "2026-11-16T09:00:00.100000+00:00",
             "finished": "2026-11-16T09:00:01.100000+00:00",
             "failure": "",
+            "reason": "",
             "note": "",
             "purpose": "a risk score for the emergency ward",
             "legal_basis": "consent of the patients, study 2026-14",
@@ -152,6 +153,9 @@ class JobAnswer(Answer):
     started: str = Field(description="Time at which it began; empty: not yet.")
     finished: str = Field(description="Time at which its end became visible; empty: not yet.")
     failure: str = Field(description="Why it failed or was declined, and whether its cost stands.")
+    reason: str = Field(
+        default="", description="Why it failed: only in the answer about one job to the holder; otherwise empty."
+    )
     note: str = Field(description="The analyst's note.")
     purpose: str = Field(description="What the result is for, according to the analyst.")
     legal_basis: str = Field(description="What permits it, according to the analyst.")
@@ -240,10 +244,11 @@ async def get_job(
     requests of one analyst may wait at a time."""
     # Hundreds may wait for one job: a short-lived cache and few threads serve them, so that others are not delayed.
     job = await run_quick(request, service.poll_job if wait else service.job, caller, id)
-    if not wait or job.is_over:
-        return JobAnswer.of(job)
-    with shared_of(request).waiting(caller.name):
-        return JobAnswer.of(await _wait_for_end(request, service, caller, id, wait))
+    if wait and not job.is_over:
+        with shared_of(request).waiting(caller.name):
+            job = await _wait_for_end(request, service, caller, id, wait)
+    reason = await run_quick(request, service.failure_reason, caller, job) if caller.is_holder else ""
+    return JobAnswer.of(job).model_copy(update={"reason": reason})
 
 
 async def _wait_for_end(request: Request, service: Service, caller: Caller, id: str, wait: float) -> Job:

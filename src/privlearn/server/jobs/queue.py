@@ -2,7 +2,8 @@
 
     waiting --claim--> running --finish--> done | failed
        ^                  |
-       +--- lease ends ---+   after `MAX_ATTEMPTS` attempts `run_job` gives up, at the end of a slot
+       +--- lease ends ---+   after `MAX_ATTEMPTS` attempts `run_job` gives up, at the end of a slot;
+                              if that fails as well, `claim` ends the job
 
 A request that needs approval waits for it first, outside the queue (`approvals`). Analysts take turns: a hundred jobs
 of one analyst delay the one job of another by one job. A waiting or running job may be cancelled; waiting jobs end
@@ -24,6 +25,7 @@ from typing import Any, get_args
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, update
 
 from privlearn.budget.storage import also_excluding, clock, excluding, reading
+from privlearn.budget.tables import entries
 from privlearn.guarantee import Guarantee
 from privlearn.server.holder.settings import DEFAULT_LIMITS, Limits
 from privlearn.server.job_kinds.job_kind import job_kind
@@ -36,9 +38,12 @@ from privlearn.server.timing import as_text, from_text, now
 LEASE_SECONDS = 15.0
 MAX_ATTEMPTS = 3
 
+FAILED = "the job failed on the holder's side, whose pages and server log have the reason"
+GAVE_UP = f"its process ended {MAX_ATTEMPTS} times before it was done"
+
 _LOCK = "jobs"
 NOT_BEGUN = ("waiting_for_approval", "waiting")
-_COLUMNS = [column for column in jobs.c if column.name != "points"]
+_COLUMNS = [column for column in jobs.c if column.name not in ("points", "reason")]
 
 
 def find_submission(store: str, analyst: str, request: JobRequest, key: str) -> Job | None:
@@ -116,6 +121,12 @@ def read_points(store: str, job_id: str) -> bytes | None:
         return connection.scalar(select(jobs.c.points).where(jobs.c.id == job_id))
 
 
+def read_reason(store: str, job_id: str) -> str:
+    """PRIVATE: return why a job failed, for the holder only; empty if it did not."""
+    with reading(store) as connection:
+        return connection.scalar(select(jobs.c.reason).where(jobs.c.id == job_id)) or ""
+
+
 def expire_leases(store: str) -> None:
     """End the leases of all running jobs; for a process that is the only server."""
     with excluding(store, _LOCK) as connection:
@@ -148,6 +159,9 @@ def claim(store: str, turns: RoundRobin | None = None) -> Job | None:
             return None
         own_jobs = select(*_COLUMNS).where(free, jobs.c.analyst == (turns or RoundRobin()).next(names))
         row = connection.execute(own_jobs.order_by(jobs.c.created).limit(1)).one()
+        if row.attempts > MAX_ATTEMPTS:  # not even giving up succeeded: the analyst's other jobs must not wait for it
+            _end(connection, store, row.id, f"{FAILED}; {_spending(connection, row)}", GAVE_UP)
+            return None
         held = {"state": "running", "attempts": row.attempts + 1, "lease": _lease(connection, store)}
         connection.execute(_this(row.id).values(held | {"started": as_text(now())}))
         return _as_job(_row(connection, row.id))
@@ -170,7 +184,7 @@ def cancel(store: str, job_id: str, by: str) -> Job:
         row = _row(connection, job_id)
         if row.state not in (*NOT_BEGUN, "running"):
             raise Conflict("this job is already over. There is nothing to cancel.")
-        _end(connection, store, job_id, f"cancelled by {by}; {_spending(row)}")
+        _end(connection, store, job_id, f"cancelled by {by}; {_spending(connection, row)}")
         return _as_job(_row(connection, job_id))
 
 
@@ -195,7 +209,7 @@ def end_with(connection: Connection, store: str, which: ColumnElement[bool], why
     also_excluding(connection, store, _LOCK)
     rows = connection.execute(select(*_COLUMNS).where(which)).all()
     for row in rows:
-        _end(connection, store, row.id, f"{why}; {_spending(row)}")
+        _end(connection, store, row.id, f"{why}; {_spending(connection, row)}")
     return [_as_job(_row(connection, row.id)) for row in rows]
 
 
@@ -209,7 +223,7 @@ def requeue(store: str, job_id: str, *, count_attempt: bool) -> None:
 
 
 def finish(store: str, job_id: str, failure: str = "", reason: str = "") -> None:
-    """End a job; ``failure`` is for the analyst to read, ``reason`` for the holder."""
+    """End a job; ``failure`` is for the analyst and the log, ``reason`` may depend on rows and is for the holder."""
     with excluding(store, _LOCK) as connection:
         if _row(connection, job_id).state == "running":
             _end(connection, store, job_id, failure, reason)
@@ -218,11 +232,12 @@ def finish(store: str, job_id: str, failure: str = "", reason: str = "") -> None
 def _end(connection: Connection, store: str, job_id: str, failure: str, reason: str = "") -> None:
     """End a job and write its line to the log, in one transaction."""
     ended = {"state": "failed" if failure else "done", "failure": failure, "finished": as_text(now())}
+    ended["reason"] = reason
     # The points of a finished job are not needed again; a failed job may still run in another process.
     freed = {} if failure else {"points": None}
     connection.execute(_this(job_id).values(ended | freed))
     row = _row(connection, job_id)
-    details = {"job": job_id, "reason": reason or failure} if failure else {"job": job_id}
+    details = {"job": job_id, "failure": failure} if failure else {"job": job_id}
     action = f"{row.kind} {'failed' if failure else 'is made'}"
     record_with(connection, store, row.analyst, action, row.dataset, **details)
 
@@ -268,8 +283,12 @@ def _free(connection: Connection, store: str) -> ColumnElement[bool]:
     return or_(jobs.c.state == "waiting", and_(jobs.c.state == "running", lapsed))
 
 
-def _spending(row: Row[Any]) -> str:
-    return "what it had reserved stays spent" if row.started else "nothing was spent"
+def _spending(connection: Connection, row: Row[Any]) -> str:
+    """Describe the job's cost, which another process may reserve until it notices that the job has ended."""
+    own = (entries.c.reservation == row.id) & (entries.c.dataset == row.dataset)
+    kinds = set(connection.scalars(select(entries.c.kind).where(own)))
+    is_reserved = kinds and "cancelled" not in kinds
+    return "what it had reserved stays spent" if is_reserved else "nothing was spent"
 
 
 def _insert(

@@ -26,7 +26,6 @@ from privlearn.server.refusals import Refusal
 from privlearn.server.timing import wait_for_end_of_slot
 
 _STANDS, _UNSPENT = "its cost stands", "nothing was spent"
-_FAILED = "the job failed on the holder's side, and the reason is in the holder's log; "
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     Returns
     -------
     str
-        Empty, or why the job failed: only for the holder.
+        PRIVATE: empty, or why the job failed; it may name columns and paths.
 
     Raises
     ------
@@ -88,7 +87,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     except BudgetExceeded as error:
         reason = str(error)  # quoted to the analyst only if the ledger raised it before a row was read
         failure = (
-            _FAILED + _STANDS
+            f"{queue.FAILED}; {_STANDS}"
             if _is_charged(store, job)
             else f"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}"
         )
@@ -96,19 +95,33 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         raise
     except Exception as error:
         reason = reason_of(error)
-        failure = _FAILED + _spending(store, job)
+        failure = f"{queue.FAILED}; {_spending(store, job)}"
     if not job.trial:  # synthetic rows have no secrets that the end time could reveal
         wait_for_end_of_slot(began, offered.settings.training_seconds)
         if not failure:
-            Reservation(store, job.dataset, job.id).commit()
+            failure, reason = _commit(store, job)
     queue.finish(store, job.id, failure, reason)
     return reason
+
+
+def _commit(store: str, job: Job) -> tuple[str, str]:
+    """Make the cost final; return the texts of a failure for the analyst and for the holder, or empty ones.
+
+    A refusal of the ledger is final: the reservation will not come back, and the result is never shown without it.
+    """
+    try:
+        Reservation(store, job.dataset, job.id).commit()
+    except StoreUnusable:
+        raise
+    except LedgerError as error:
+        return f"{queue.FAILED}; {_spending(store, job)}", str(error)
+    return "", ""
 
 
 def _compute(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
     """Touch the data: charge and run the job, and store its result, which is not visible yet."""
     if job.attempts > queue.MAX_ATTEMPTS:
-        raise PrivlearnError(f"its process ended {queue.MAX_ATTEMPTS} times before it was done")
+        raise PrivlearnError(queue.GAVE_UP)
     kind = job_kind(job.kind)
     context = JobContext(
         store,
@@ -130,11 +143,15 @@ def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, price: PricedJob
     """Public: reserve the cost, which is at most what was requested."""
     guarantee = add_private_bounds(price.mechanism.guarantee, offered.schema.private_bounds)
     check_strength(guarantee, offered.records, offered.settings.accept_weak_privacy)
-    ledger.with_note(job.note).reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
+    notes = ledger.with_note(job.note)
+    reservation = notes.reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
+    if queue.find(ledger.store, job.id).state != "running":  # cancelled meanwhile, and no row was read
+        reservation.cancel()
+        raise PrivlearnError("the job was cancelled")
 
 
 def reason_of(error: Exception) -> str:
-    """Return what the holder's log may contain: messages of other libraries may quote a cell."""
+    """PRIVATE: return a reason for the holder. Messages of other libraries may quote a cell, and are left out."""
     return str(error) if isinstance(error, PrivlearnError) else type(error).__name__
 
 
@@ -143,4 +160,4 @@ def _spending(store: str, job: Job) -> str:
 
 
 def _is_charged(store: str, job: Job) -> bool:
-    return not job.trial and Reservation(store, job.dataset, job.id).state() is not None
+    return not job.trial and Reservation(store, job.dataset, job.id).state() in ("reserved", "committed")

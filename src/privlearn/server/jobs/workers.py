@@ -149,6 +149,8 @@ class Worker:
             return
         trouble, reason = ended
         if not trouble:
+            if reason:
+                _log.error("job %s failed: %s", job.id, reason)
             self._ended(job, claimed, bool(reason))
             return
         _log.error("job %s was interrupted: %s", job.id, reason)

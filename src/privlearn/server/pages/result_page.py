@@ -83,6 +83,7 @@ def _job_page(request: Request, service: Service, caller: Caller, id: str) -> Re
         stages=_stages(found),
         title=title,
         described=described,
+        reason=service.failure_reason(caller, found),
         meaning=_meaning(service, caller, found),
         part=_part(service.store, found.id, found.kind) if _may_fetch(caller, found) else "",
     )

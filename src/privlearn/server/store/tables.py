@@ -79,6 +79,7 @@ jobs = sa.Table(
     _time("started"),
     _time("finished"),
     sa.Column("failure", sa.Text, nullable=False, default=""),
+    sa.Column("reason", sa.Text, nullable=False, default=""),  # private: of a failure, for the holder
     sa.Column("fields", sa.JSON, nullable=False, server_default="{}"),  # of its kind
     sa.Column("key_id", sa.String(250), nullable=False, server_default=""),  # of the request
     sa.Column("note", sa.String(200), nullable=False, server_default=""),
