@@ -140,7 +140,7 @@ def long_header(target: Target) -> str:
     """150 megabytes of one header."""
     sent = 0
     with socket.create_connection(("127.0.0.1", target.port), timeout=20) as line:
-        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ")
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ")
         with suppress(OSError):
             for _ in range(150):
                 line.sendall(b"a" * MEGABYTE)
@@ -156,7 +156,7 @@ def half_sent(target: Target) -> str:
     lines = []
     for _ in range(1030):
         line = socket.create_connection(("127.0.0.1", target.port), timeout=5)
-        line.sendall(b"GET /v1/me HTTP/1.1\r\nHost: x\r\nX-A: ")
+        line.sendall(b"GET /v1/me HTTP/1.1\r\nHost: localhost\r\nX-A: ")
         lines.append(line)
     for _ in range(15):
         time.sleep(1.0)
@@ -172,7 +172,7 @@ def half_sent(target: Target) -> str:
 
 def pipelined(target: Target) -> str:
     """40 connections without a key that send ten thousand requests each before the first answer."""
-    asked = b"GET /x HTTP/1.1\r\n\r\n"
+    asked = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
     lines = [socket.create_connection(("127.0.0.1", target.port), timeout=5) for _ in range(40)]
     for line in lines:
         line.setblocking(False)

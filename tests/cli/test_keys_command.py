@@ -102,3 +102,9 @@ def test_the_demonstration_is_written_once_and_works(owner: Path) -> None:
     assert write_demo(owner.parent) == owner
     assert owner.stat().st_mtime_ns == before
     assert authenticate(settings.server.store, demo_keys(owner)["alice"]).analyst == "alice"
+
+
+def test_ids_are_whole_in_a_narrow_terminal(run: Run, owner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    key = run("keys", "create", owner, "--analyst", "alice").stdout.strip()
+    assert key.split("_")[1] in run("keys", "list", owner).stdout

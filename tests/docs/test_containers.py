@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tests.support.nginx import whole_settings
 
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "privlearn"
-SECRETS = {"PRIVLEARN_DATABASE_PASSWORD": "a", "PRIVLEARN_OPENID_SECRET": "b"}
+SECRETS = {"PRIVLEARN_OPENID_SECRET": "b"}
 GIVEN = ["owner.existingSecret=o", "database.existingSecret=d", "tables.existingClaim=t"]
 
 
@@ -43,7 +44,7 @@ def test_the_compose_file_is_one() -> None:
     accepted = typed(*command, "-f", "compose.yaml", "config", **SECRETS)
     assert accepted.returncode == 0, accepted.stderr
     assert accepted.stdout.count("no-new-privileges") == 5
-    refused = typed(*command, "-f", "compose.yaml", "config", PRIVLEARN_DATABASE_PASSWORD="")
+    refused = typed(*command, "-f", "compose.yaml", "config", PRIVLEARN_OPENID_SECRET="")
     assert refused.returncode != 0
 
 
@@ -59,7 +60,19 @@ def test_what_the_servers_of_the_compose_file_serve_can_be_read() -> None:
     assert owner.sign_in.openid is not None
     people = (DEPLOY / "compose" / "dex.yaml").read_text()
     assert f"issuer: {owner.sign_in.openid.issuer}\n" in people
-    assert all(name in people for name in owner.sign_in.openid.roles)
+    assert "email" not in (owner.sign_in.openid.name_claim, owner.sign_in.openid.roles_claim)
+    ids = [user.encode() for user in re.findall(r"userID: (\S+)", people)]
+    subjects = [urlsafe_b64encode(b"\n" + bytes([len(user)]) + user + b"\x12\x05local") for user in ids]
+    assert [subject.decode().rstrip("=") for subject in subjects] == list(owner.sign_in.openid.roles)
+
+
+@pytest.mark.parametrize("file", ["compose.yaml", "helm/privlearn/templates/deployment.yaml"])
+def test_the_password_of_the_database_is_in_a_file(file: str) -> None:
+    """Every process of the same user can read the environment of a server."""
+    text = (DEPLOY / file).read_text()
+    assert "PGPASSFILE" in text
+    assert "PGPASSWORD" not in text
+    assert "POSTGRES_PASSWORD:" not in text
 
 
 def test_its_proxy_is_set_as_the_page_says(tmp_path: Path) -> None:

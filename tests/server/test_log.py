@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -54,6 +55,10 @@ def written(store: str) -> str:
     return store
 
 
+def file_lines(store: str) -> list[str]:
+    return "".join(json_lines(store)).splitlines(keepends=True)
+
+
 def verified(store: str) -> Head:
     return verify_log(first_head(store), iterate_events(store))
 
@@ -101,18 +106,20 @@ def test_lines_taken_from_the_end_are_missed_by_whoever_kept_the_head(file: str)
 
 
 def test_a_file_is_verified_without_the_server(place: str) -> None:
-    lines = list(json_lines(place))
+    lines = file_lines(place)
     assert verify_log(*read_json_lines(lines)) == verified(place)
     changed = lines[2].replace("ann1", "ann9")
+    doubled = lines[2].replace("{", '{"actor": "ann9", "details": {"number": 9}, ', 1)
+    nested = lines[2].replace('"number": 1', '"number": 9, "number": 1')
     for forged in ([*lines[:2], changed, *lines[3:]], [*lines[:2], *lines[3:]], ["{}"], [lines[0], "x"],
-                   [lines[0], '{"id": 1}'], [lines[0].replace('"after"', '"later"')]):  # fmt: skip
+                   [lines[0], '{"id": 1}'], [*lines[:2], doubled, *lines[3:]], [*lines[:2], nested, *lines[3:]], [lines[0].replace('"after"', '"later"')]):  # fmt: skip
         with pytest.raises(VerificationError):
             verify_log(*read_json_lines(forged))
 
 
 def test_the_table_has_every_line_and_no_formula(file: str) -> None:
     record(file, "=cmd()", "-2+3")
-    rows = list(csv.DictReader(csv_lines(file)))
+    rows = list(csv.DictReader(io.StringIO("".join(csv_lines(file)))))
     assert [row["actor"] for row in rows] == [f"ann{n}" for n in range(6)] + ["'=cmd()"]
     assert rows[-1]["action"] == "'-2+3"
     assert json.loads(rows[0]["details"])["number"] == 0
@@ -124,7 +131,7 @@ def later() -> datetime:
 
 @pytest.mark.parametrize("key", [KEY, None], ids=["signed", "unsigned"])
 def test_old_lines_go_and_the_chain_goes_on(place: str, key: Ed25519PrivateKey | None) -> None:
-    before, copy = verified(place), list(json_lines(place))
+    before, copy = verified(place), file_lines(place)
     assert prune(place, later(), key) == 6
     head = first_head(place)
     assert (head.id, head.digest) == (before.id, before.digest)
@@ -133,7 +140,7 @@ def test_old_lines_go_and_the_chain_goes_on(place: str, key: Ed25519PrivateKey |
     assert only.details == {"lines": 6, "last": head.id, "digest": head.digest}
     record(place, "bob", "did more")
     verified(place)
-    begin, lines = read_json_lines(json_lines(place))
+    begin, lines = read_json_lines(file_lines(place))
     if key is not None:
         verify_log(begin, lines, KEY.public_key())
     with pytest.raises(VerificationError, match="not signed by this key"):

@@ -261,3 +261,36 @@ def test_addresses_that_would_be_overheard_are_refused(tmp_path: Path, line: str
     owner.write_text(owner.read_text() + "\n".join(lines))
     with pytest.raises(SchemaError, match=r"in the clear|without a query"):
         Owner.load(owner)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"state": "a", "nonce": "b", "verifier": "c", "next": 5},
+        {"state": "a", "nonce": "b", "verifier": "c", "next": "/\ud800"},
+        {"state": [], "nonce": "b", "verifier": "c", "next": ""},
+        {"state": "\u00e9", "nonce": "b", "verifier": "c", "next": ""},
+        {"state": "a"},
+        5,
+    ],
+)
+def test_a_forged_cookie_is_refused(found: Any) -> None:
+    with pytest.raises(AccessRefused, match="another browser"):
+        Attempt.from_cookie(json.dumps(found).encode().hex())
+
+
+def test_a_deep_cookie_is_refused() -> None:
+    with pytest.raises(AccessRefused, match="another browser"):
+        Attempt.from_cookie((b"[" * 100_000).hex())
+
+
+@pytest.mark.parametrize("claim", ["name_claim", "roles_claim"])
+@pytest.mark.parametrize("verified", [None, False, "true", 1])
+def test_an_address_that_nobody_verified_decides_nothing(claim: str, verified: Any) -> None:
+    settings = SETTINGS.model_copy(
+        update={claim: "email", "roles": {"a@b.example": "analyst", "x": "analyst"}}
+    )
+    said = claims(email="a@b.example", groups=["x"], sub="a@b.example", email_verified=verified)
+    with pytest.raises(AccessRefused, match="not verified"):
+        caller_of_claims(settings, {"a@b.example"}, said)
+    assert caller_of_claims(settings, {"a@b.example"}, said | {"email_verified": True}).person

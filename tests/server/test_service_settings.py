@@ -188,3 +188,20 @@ def test_without_tls_only_this_machine_is_served(host: str, allowed: bool) -> No
         with pytest.raises(SchemaError):
             ServerSettings(host=host)
     assert ServerSettings(host=host, behind_proxy=True).host == host
+
+
+@pytest.mark.parametrize(
+    ("settings", "hosts"),
+    [
+        ({}, {"localhost", "127.0.0.1", "::1"}),
+        ({"behind_proxy": True, "host": "0.0.0.0"}, None),
+        ({"behind_proxy": True, "allowed_hosts": ["Learner.example"]}, {"learner.example"}),
+    ],
+)
+def test_names_that_a_server_answers_to(settings: dict[str, Any], hosts: set[str] | None) -> None:
+    assert ServerSettings(**settings).hosts == hosts
+
+
+def test_data_sets_that_differ_by_case_only_are_refused() -> None:
+    with pytest.raises(SchemaError, match="case only"):
+        _owner(datasets={"census": DATASET, "Census": DATASET})

@@ -143,6 +143,8 @@ def test_a_running_job_is_cancelled_and_the_next_one_runs(tmp_path: Path) -> Non
         assert [one.job.id for one in service.running_jobs(Caller("0", "holder"))] == [asked["id"]]
         assert service.running_jobs(Caller("1", "analyst", "alice")) == []
         assert served.bob.delete(f"/v1/jobs/{asked['id']}").status_code == 404
+        while not served.spent()[1]:
+            time.sleep(0.05)
         ended = served.holder.delete(f"/v1/jobs/{asked['id']}").json()
         assert (ended["state"], ended["failure"]) == (
             "failed",
@@ -161,3 +163,19 @@ def test_a_training_process_tells_how_far_its_passes_are(monkeypatch: pytest.Mon
     with watch_passes(workers._progress_sender(SimpleNamespace(send=told.append))):  # type: ignore[arg-type]
         list(read_each(TableRows(pa.table({"age": [30, 40]})), len))
     assert told == ["pass 1, row 2"]
+
+
+def test_the_holder_is_warned_once_of_trainings_beyond_their_slot(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The end of such a training reveals how long it took."""
+    caplog.set_level("WARNING", "privlearn.service")
+    with serving(load_clinic(tmp_path)) as served:  # its slot has a hundredth of a second
+        for _ in range(2):
+            served.train("release")
+        while served.app.state.service.overruns["clinic"] < 2:
+            time.sleep(0.05)
+        served.train("release", trial=True)
+        figures = served.holder.get("/metrics").text
+    assert 'privlearn_slot_overruns_total{dataset="clinic"} 2.0' in figures
+    assert sum("longer than its first slot" in record.getMessage() for record in caplog.records) == 1

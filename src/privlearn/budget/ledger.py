@@ -111,17 +111,9 @@ class Ledger:
             How costs add up, see docs/theory/ledger.md. ``basic`` admits one release of exactly the total;
             ``renyi`` admits more releases when they are many and Gaussian, and needs delta > 0.
         """
-        _check_text("the data set's name", dataset)
-        rule = _new_composition(total, composition)
         ledger = cls(locate(store), dataset)
         with stores.creating(ledger.store) as connection:
-            if dataset in _datasets(connection):
-                raise LedgerError(
-                    f"data set {dataset!r} already has a budget, which cannot be changed. `privlearn budget show` "
-                    "shows it, and Ledger.open opens it."
-                )
-            connection.execute(insert(budgets).values(_budget_row(dataset, rule)))
-            append(connection, dataset=dataset, kind="opened")
+            create_budget(connection, dataset, total, composition)
         return ledger
 
     @classmethod
@@ -312,6 +304,21 @@ class Ledger:
         if self.share is not None:
             BasicComposition(self.share).price(cost)  # refuses a cost that cannot be compared with the share
         return self.rule().price(cost)
+
+
+def create_budget(
+    connection: Connection, dataset: str, total: Guarantee, composition: CompositionName
+) -> None:
+    """Give a data set its budget, once, inside a transaction that excludes others that create one."""
+    _check_text("the data set's name", dataset)
+    rule = _new_composition(total, composition)
+    if dataset in _datasets(connection):
+        raise LedgerError(
+            f"data set {dataset!r} already has a budget, which cannot be changed. `privlearn budget show` "
+            "shows it, and Ledger.open opens it."
+        )
+    connection.execute(insert(budgets).values(_budget_row(dataset, rule)))
+    append(connection, dataset=dataset, kind="opened")
 
 
 def _new_composition(total: Guarantee, name: str) -> Composition:

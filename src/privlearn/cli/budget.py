@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privlearn.cli.options import NUMBER, LedgerStore, Neighbouring
+from privlearn.cli.options import NUMBER, LedgerStore, Neighbouring, locate_ledger
 from privlearn.cli.terminal import print_table, say
 from privlearn.errors import InvalidParameter
 
@@ -31,7 +31,7 @@ def overview(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="The file with the budgets, or postgresql://user@host/database; shows all budgets.",
+            help="As in `privlearn budget show`; shows all budgets.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +69,7 @@ def create(
     from privlearn.guarantee import Guarantee
 
     total = Guarantee(epsilon, delta, neighbours)
-    Ledger.create(ledger, dataset, total, composition=composition)  # type: ignore[arg-type]
+    Ledger.create(locate_ledger(ledger), dataset, total, composition=composition)  # type: ignore[arg-type]
     typer.echo(f"Data set {dataset!r} may spend {total}, {composition} composition.")
     if delta == 0:
         say(
@@ -93,8 +93,9 @@ def show(
     """
     from privlearn.budget.ledger import Ledger
 
-    for name in Ledger.datasets(ledger) if dataset is None else [dataset]:
-        statement = Ledger.open(ledger, name).statement()
+    store = locate_ledger(ledger)
+    for name in Ledger.datasets(store) if dataset is None else [dataset]:
+        statement = Ledger.open(store, name).statement()
         typer.echo(f"{name}: {statement.total}, {statement.composition} composition")
         _print_balance(statement)
         if statement.parts:
@@ -119,8 +120,9 @@ def check(
     """
     from privlearn.budget.ledger import Ledger
 
-    for name in Ledger.datasets(ledger) if dataset is None else [dataset]:
-        count = Ledger.open(ledger, name).check()
+    store = locate_ledger(ledger)
+    for name in Ledger.datasets(store) if dataset is None else [dataset]:
+        count = Ledger.open(store, name).check()
         typer.echo(f"{name}: {count} entries; all running totals match.")
 
 

@@ -97,10 +97,9 @@ def list_all(owner: OwnerFile) -> None:
     """
     from privlearn.server.access.keys import list_keys
     from privlearn.server.holder.settings import Owner
-    from privlearn.server.store.store import open_store
 
     headings = ("id", "of", "data sets", "created (UTC)", "expires", "state")
-    print_table(headings, map(_row, list_keys(open_store(Owner.load(owner)))))
+    print_table(headings, map(_row, list_keys(Owner.load(owner).server.store)), unbroken=("id",))
 
 
 @keys.command()

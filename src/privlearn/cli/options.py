@@ -99,10 +99,21 @@ LedgerStore = Annotated[
     typer.Option(
         "--ledger",
         metavar="PATH",
-        help="File with the budgets, or postgresql://user@host/database.",
+        help="File with the budgets, postgresql://user@host/database, or the holder's file OWNER.toml.",
         show_default=False,
     ),
 ]
+
+
+def locate_ledger(ledger: str) -> str:
+    """Return the store that a path, an address or the holder's file names."""
+    if not ledger.endswith(".toml"):
+        return ledger
+    from privlearn.server.holder.settings import Owner
+
+    return Owner.load(ledger).server.store
+
+
 ChargedLedger = Annotated[
     str | None,
     typer.Option(

@@ -145,7 +145,7 @@ def upgrade(
     steps = migrations.pending(store)
     if steps and not check:
         with _while_no_server_runs(store, server):
-            migrations.upgrade(store)
+            steps = migrations.upgrade(store)  # empty if another upgrade was first
     for part, (before, after) in steps.items():
         typer.echo(f"The {part}'s format {before} {'would become' if check else 'has become'} {after}.")
     if not steps:

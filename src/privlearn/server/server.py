@@ -65,7 +65,7 @@ def make_app(service: Service) -> FastAPI:
     pages.mount(app)
     # The last added sees a request first.
     app.add_middleware(AnswerDefects)
-    app.add_middleware(RequestLimit, limits=limits)
+    app.add_middleware(RequestLimit, limits=limits, hosts=service.owner.server.hosts)
     app.add_middleware(SecurityHeaders, tls=tls)
     if service.telemetry is not None:
         app.add_middleware(service.telemetry.of_requests)

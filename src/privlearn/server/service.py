@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
+import os
+import time
 import unicodedata
+from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -34,16 +39,18 @@ from privlearn.server.jobs.running import price_job
 from privlearn.server.jobs.sessions import OpenSessions
 from privlearn.server.jobs.workers import RunningJob, Worker
 from privlearn.server.notices import Outboxes
-from privlearn.server.refusals import Conflict, Forbidden, NotFound, TooLarge, TooMany
+from privlearn.server.refusals import Conflict, Forbidden, NotFound, Refusal, TooLarge, TooMany
 from privlearn.server.store import events
 from privlearn.server.store.store import open_store
 from privlearn.server.store.tables import ListPage
-from privlearn.server.timing import Buckets, TtlCache
+from privlearn.server.timing import Buckets, TtlCache, overran
 from privlearn.server.watch import Watch
 from privlearn.sessions.interactive import Admission
 
 if TYPE_CHECKING:
     from privlearn.server.telemetry import Telemetry
+
+_log = logging.getLogger("privlearn.service")
 
 Item = TypeVar("Item", Job, ResultInfo)
 
@@ -68,6 +75,8 @@ class Service:
         URL of the database.
     approvals : Approvals
         What approvers may do.
+    overruns : Counter
+        Public: the trainings of each data set that took longer than their first slot, in this process.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -93,6 +102,7 @@ class Service:
         turns = queue.RoundRobin()
         self.telemetry = _telemetry(owner.telemetry.endpoint)
         counted, processes = self.catalogs.record_counts, owner.server.training_processes
+        self.overruns: Counter[str] = Counter()
         self._workers = [Worker(owner, counted, turns, self._report_end) for _ in range(processes)]
         self._outboxes = Outboxes(owner.notices)
         self.approvals = Approvals(self.store, self.catalogs, self._outboxes, self._wake)
@@ -381,7 +391,23 @@ class Service:
         """Report the end of a job; called by a worker."""
         if self.telemetry is not None:
             self.telemetry.job_ended(job, claimed, failed)
+        with suppress(Refusal):  # the data set may be gone by now
+            self._watch_slot(job, time.time() - claimed)
         self._outboxes.notify_end(queue.find(self.store, job.id))
+
+    def _watch_slot(self, job: Job, seconds: float) -> None:
+        """Count a training that took longer than its first slot; warn the holder once per data set."""
+        first = self.catalog.find(job.dataset, job.version).first_slot(job.learner)
+        if job.trial or not overran(seconds, first):
+            return
+        if not self.overruns[job.dataset]:
+            _log.warning(
+                "a training on %s took longer than its first slot of %g seconds, so its end reveals how long it took. "
+                "Set training_seconds for this data set to more than any training takes.",
+                job.dataset,
+                first,
+            )
+        self.overruns[job.dataset] += 1
 
     def _keep_up(self) -> None:
         """See changes by other servers, and end jobs that wait for nothing; called by the watch every second."""
@@ -459,13 +485,13 @@ def lock_directory(directory: Path) -> IO[str]:
             "a server on SQLite locks its directory in a way that Windows has not: run it on Linux or macOS, or put "
             '`ledger = "postgresql://..."` into the holder\'s file'
         ) from None
-    lock = (directory / "server.lock").open("w")
+    lock = os.fdopen(os.open(directory / "server.lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
         raise LedgerError(
-            f'another server runs on {directory}: stop it first, or put `ledger = "postgresql://..."` into the '
+            f'another server or upgrade runs on {directory}: stop it first, or put `ledger = "postgresql://..."` into the '
             "holder's file, which several servers can share"
         ) from None
     return lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -31,6 +32,21 @@ def end_of_slot(began: float, ended: float, first: float) -> float:
     while began + slot < ended:
         slot *= 2
     return began + slot
+
+
+def default_slot(records: int, with_kernel: bool) -> float:
+    """Public: return the first slot of a training, a power of two of at least four times the usual seconds.
+
+    Measured (CPU seconds of one core, trainings on 300 to 200,000 synthetic rows of 3 and 13 columns): 0.2 s and
+    11 microseconds per record for a linear model, 0.3 s and 130 microseconds for random features of a kernel.
+    """
+    usual = 0.3 + 130e-6 * records if with_kernel else 0.2 + 11e-6 * records
+    return max(1.0, 2.0 ** math.ceil(math.log2(4.0 * usual)))
+
+
+def overran(seconds: float, first: float) -> bool:
+    """Return whether a training that ended after so much time was seen to take more than its first slot."""
+    return seconds > 1.5 * first
 
 
 def wait_for_end_of_slot(began: float, first: float) -> None:

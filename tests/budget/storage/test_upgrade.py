@@ -342,12 +342,21 @@ def test_the_command(ledger_file: str) -> None:
     assert contents(ledger_file) == before
 
 
+def test_the_command_reports_what_it_did_and_not_what_another_did(
+    ledger_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = pending(ledger_file)
+    upgrade(ledger_file)
+    monkeypatch.setattr("privlearn.budget.storage.migrations.pending", lambda _: steps)
+    assert output_of(ledger_file) == "Nothing to do: all formats are those of this version.\n"
+
+
 def test_the_command_for_a_server(store: str, old_server: Owner, tmp_path: Path) -> None:
     owner = str(tmp_path / "owner.toml")
     if old_server.server.ledger is None:
         with (
             lock_directory(old_server.server.directory),
-            pytest.raises(LedgerError, match="another server runs"),
+            pytest.raises(LedgerError, match="another server or upgrade runs"),
         ):
             output_of(owner)
         assert formats(store) == OLD

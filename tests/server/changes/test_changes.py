@@ -513,3 +513,29 @@ def test_a_file_may_leave_all_of_it_to_the_console(tmp_path: Path) -> None:
         assert names(service, HOLDER) == ["ward"]
     finally:
         service.stop()
+
+
+def test_a_refused_data_set_leaves_no_budget(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another holder adds the same name while the rows are read."""
+    count = datasets._count
+
+    def add_first(*args: Any) -> int:
+        monkeypatch.setattr(datasets, "_count", count)
+        datasets.add_dataset(service, HOLDER, "other", *WARD[1:], BUDGET)
+        return count(*args)
+
+    monkeypatch.setattr(datasets, "_count", add_first)
+    with pytest.raises(Conflict, match="served as other"):
+        datasets.add_dataset(service, HOLDER, *WARD, BUDGET)
+    assert "ward" not in Ledger.datasets(service.store)
+    assert "other" in Ledger.datasets(service.store)
+
+
+def test_names_that_differ_by_case_only_are_refused(service: Service) -> None:
+    with pytest.raises(Conflict, match="case only"):
+        datasets.add_dataset(service, HOLDER, "Clinic", *WARD[1:], BUDGET)
+
+
+def test_the_lock_is_the_owners_alone(service: Service) -> None:
+    lock = service.owner.server.folder / "server.lock"
+    assert lock.stat().st_mode & 0o077 == 0

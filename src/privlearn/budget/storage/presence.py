@@ -88,7 +88,7 @@ def without_servers(store: str) -> Iterator[None]:
     """Ensure that no server runs on a PostgreSQL store inside the block; raise LedgerError if one runs."""
     with _connect(store) as connection:
         if _try(connection, "pg_try_advisory_lock") is False:
-            raise LedgerError(f"servers run on {store}. Stop every one of them first.")
+            raise LedgerError(f"servers or another upgrade run on {store}. Stop every server, and try again.")
         yield
 
 

@@ -62,7 +62,9 @@ class NewDataSet(schemas.Body):
     least_epsilon: float = Field(
         default=0.001, gt=0, le=1e6, description="The smallest epsilon of a request."
     )
-    training_seconds: float = Field(default=1.0, gt=0, le=86400, description=commands.TRAINING_SECONDS.hint)
+    training_seconds: float | None = Field(
+        default=None, gt=0, le=86400, description=commands.TRAINING_SECONDS.hint
+    )
 
 
 class NewVersion(schemas.Body):

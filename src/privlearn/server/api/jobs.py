@@ -154,7 +154,8 @@ class JobAnswer(Answer):
     finished: str = Field(description="Time at which its end became visible; empty: not yet.")
     failure: str = Field(description="Why it failed or was declined, and whether its cost stands.")
     reason: str = Field(
-        default="", description="Why it failed: only in the answer about one job to the holder; otherwise empty."
+        default="",
+        description="Why it failed: only in the answer about one job to the holder; otherwise empty.",
     )
     note: str = Field(description="The analyst's note.")
     purpose: str = Field(description="What the result is for, according to the analyst.")

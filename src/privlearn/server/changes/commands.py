@@ -119,9 +119,9 @@ TRAINING_SECONDS = CommandField(
     "training_seconds",
     "Seconds",
     "The end of a training becomes visible this time after its start, or 2, 4, 8 ... times this time. Choose more "
-    "than any training of this table takes.",
+    "than any training of this table takes. Empty: derived from the number of records.",
     kind="decimal",
-    value="1",
+    required=False,
 )
 
 _READ_ONCE = (

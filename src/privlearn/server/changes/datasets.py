@@ -25,7 +25,7 @@ from privlearn.server.holder.console_state import (
     declared_tables,
     find_other_name,
 )
-from privlearn.server.holder.dataset_settings import DataSet, check_name
+from privlearn.server.holder.dataset_settings import DataSet, check_distinct, check_name
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.holder.recipes import default_recipes
 from privlearn.server.refusals import Conflict, NotFound
@@ -82,11 +82,11 @@ def add_dataset(
     check_allowed(service, caller)
     found, rows = check_new_dataset(service, name, table, schema, settings)
     records = _count(service, name, found, rows.content)
-    _open_budget(service, name, found)
     details = {"epsilon": found.epsilon, "delta": found.delta, "neighbours": found.neighbours}
     details |= {"composition": found.composition, **_log_details(rows, records)}
     with change_transaction(service, caller, "added a data set", name, **details) as connection:
         _check_free(service, name, rows.path)
+        _open_budget(connection, service.store, name, found)
         stated = found.model_dump(mode="json", exclude=_OF_VERSION, exclude_none=True)
         connection.execute(insert(datasets).values(name=name, settings=stated, created=as_text(now())))
         _insert_version(connection, name, 1, rows, records)
@@ -148,10 +148,10 @@ def retire_dataset(service: Service, caller: Caller, name: str, reason: str = ""
         connection.execute(update(datasets).where(datasets.c.name == name).values(retired=as_text(now())))
 
 
-def _open_budget(service: Service, name: str, settings: DataSet) -> None:
-    """Open the budget; a name that had a budget before still has it, since it is about the same people."""
+def _open_budget(connection: Connection, store: str, name: str, settings: DataSet) -> None:
+    """Open the budget in the change's transaction, so that a refused change leaves none."""
     try:
-        open_budget(service.store, name, settings)
+        open_budget(connection, store, name, settings)
     except StoreUnusable:
         raise
     except LedgerError as error:
@@ -176,6 +176,10 @@ def _check_free(service: Service, name: str, path: Path) -> None:
         raise refuse_declared(f"data set {name}")
     if name in service.catalogs.console_state.datasets:
         raise Conflict(f"there is a data set {name} already: choose another name, or refresh that one")
+    try:
+        check_distinct(name, (*service.owner.datasets, *service.catalogs.console_state.datasets))
+    except ValueError as error:
+        raise Conflict(f"name: {error}") from None
     _check_not_served(service, name, path)
 
 

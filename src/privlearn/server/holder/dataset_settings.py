@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +27,15 @@ def check_name(name: str) -> str:
             f"the name {name!r} stands in addresses: take up to 64 letters, digits, - and _, e.g. census-2021"
         )
     return name
+
+
+def check_distinct(name: str, others: Iterable[str]) -> None:
+    """Refuse a name that differs from another one by upper and lower case only: people would confuse the two."""
+    for other in others:
+        if other != name and other.lower() == name.lower():
+            raise ValueError(
+                f"{name!r} and {other!r} differ by upper and lower case only: rename one of them"
+            )
 
 
 Name = Annotated[StrictStr, Field(min_length=1), AfterValidator(check_name)]
@@ -96,9 +105,9 @@ class DataSet(PublicModel):
         With ``neighbours = "add_remove"``: the approximate number of records, published in place of n.
     least_epsilon : float, default=0.001
         The smallest epsilon of a request. It bounds the number of results and of entries in the ledger.
-    training_seconds : float, default=1
+    training_seconds : float, optional
         The end of a training becomes visible this time after its start, or 2, 4, 8, ... times this time if it takes
-        longer; its charge becomes visible half this time after the start.
+        longer. By default it is derived from the number of records and the learner (`timing.default_slot`).
     retired : bool, default=False
         True: new requests are refused; results remain, and sessions continue to answer.
     accept_weak_privacy : bool, default=False
@@ -121,7 +130,7 @@ class DataSet(PublicModel):
     expected_records: Count | None = None
     composition: CompositionName = "basic"
     least_epsilon: Positive = 0.001
-    training_seconds: Positive = 1.0
+    training_seconds: Positive | None = None
     accept_weak_privacy: StrictBool = False
     approval: Approval | None = None
     retired: StrictBool = False

@@ -30,6 +30,7 @@ from privlearn.server.holder.query_rows import open_query
 from privlearn.server.holder.recipes import Recipe
 from privlearn.server.holder.settings import Owner
 from privlearn.server.refusals import Forbidden, NotFound
+from privlearn.server.timing import default_slot
 
 
 def check_budget_left(
@@ -137,6 +138,11 @@ class OfferedDataSet:
                 f"data set {self.name!r} offers no such learner: take one of {', '.join(self.learners)}"
             )
         return self.learners[learner]
+
+    def first_slot(self, learner: str) -> float:
+        """Public: return the seconds after which the end of a job becomes visible, unless it takes longer."""
+        with_kernel = learner in self.learners and self.learners[learner].kernel != "linear"
+        return self.settings.training_seconds or default_slot(self.records, with_kernel)
 
     def weakness(self, guarantee: Guarantee) -> str | None:
         """Return why a guarantee for these records, private bounds included, protects hardly anyone; else None."""

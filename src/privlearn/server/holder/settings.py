@@ -11,14 +11,23 @@ from privlearn.budget.storage import locate
 from privlearn.data.schema.documents import read_toml
 from privlearn.data.schema.public import PublicModel
 from privlearn.errors import InvalidParameter, LedgerError, SchemaError, is_loopback
-from privlearn.estimators.cluster.workers import check_address as check_cluster_address
 from privlearn.guarantee import Guarantee
 from privlearn.imports import load_extensions
 from privlearn.server.access.keys import HOLDER, MONITOR
 from privlearn.server.holder.console import Console
-from privlearn.server.holder.dataset_settings import Approval, Count, DataSet, Name, Share, check_share
+from privlearn.server.holder.dataset_settings import (
+    Approval,
+    Count,
+    DataSet,
+    Name,
+    Share,
+    check_distinct,
+    check_share,
+)
 from privlearn.server.holder.external import Notices, SignIn, Telemetry
 from privlearn.server.holder.signing import SigningToken
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class ServerSettings(PublicModel):
@@ -35,6 +44,9 @@ class ServerSettings(PublicModel):
     tls_certificate, tls_key : path, optional
     behind_proxy : bool, default=False
         True if another server terminates TLS and forwards requests to this one.
+    allowed_hosts : tuple of str, optional
+        Names in the header Host that requests may have, without ports. By default, a server that listens on this
+        machine only accepts its own names, so that other sites cannot point theirs at it; others accept any one name.
     training_processes : int, default=1
     signing_key : path, optional
         An Ed25519 key (PEM) that signs every file given out, and the summary of pruned lines of the log.
@@ -49,6 +61,7 @@ class ServerSettings(PublicModel):
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     behind_proxy: StrictBool = False
+    allowed_hosts: tuple[StrictStr, ...] = ()
     training_processes: Annotated[StrictInt, Field(ge=1, le=64)] = 1
     signing_key: Path | None = None
     signing_token: SigningToken | None = None
@@ -83,6 +96,13 @@ class ServerSettings(PublicModel):
         if self.signing_key is not None and self.signing_token is not None:
             raise ValueError("a file has one signature: give signing_key or signing_token")
         return self
+
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """The names that requests may have in their header Host; None: any."""
+        if not self.allowed_hosts and (self.behind_proxy or not is_loopback(self.host)):
+            return None
+        return frozenset(name.lower() for name in self.allowed_hosts or (*LOOPBACK_NAMES, self.host))
 
     @property
     def uses_tls(self) -> bool:
@@ -181,8 +201,10 @@ class Training(PublicModel):
     def _is_encrypted(self) -> Training:
         if self.cluster is None:
             return self
+        from privlearn.estimators.cluster.workers import check_address  # late: it loads the estimators
+
         try:
-            check_cluster_address(self.cluster)
+            check_address(self.cluster)
         except InvalidParameter as error:
             raise ValueError(f"cluster: {error}") from None
         files = (self.cluster_ca, self.cluster_certificate, self.cluster_key)
@@ -255,6 +277,12 @@ class Owner(PublicModel):
             raise ValueError(
                 "datasets: there is no data set: add one, [datasets.census], or console.sources to add it from"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_distinct_names(self) -> Owner:
+        for name in self.datasets:
+            check_distinct(name, self.datasets)
         return self
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -175,13 +176,14 @@ class Limiter:
 
 
 class RequestLimit:
-    """Ends a request whose head is too long, or whose body is too large or too slow.
+    """Ends a request whose head is too long or names another host, or whose body is too large or too slow.
 
     Only small bodies are allowed at first; `large_body` allows more for an authenticated caller.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, hosts: frozenset[str] | None = None) -> None:
         self._app = app
+        self._hosts = hosts
         self._head = limits.header_kilobytes * KILOBYTE
         self._small = limits.form_kilobytes * KILOBYTE
         self._seconds = limits.body_seconds
@@ -215,13 +217,28 @@ class RequestLimit:
             _check_size(arrived, scope["privlearn.body"])
             return message
 
-        if _head_size(scope) > self._head:
-            answer = problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD, headers=_CLOSE)
-            await answer(scope, receive, send)
+        if refusal := self._refuse_head(scope):
+            await problem(*refusal, headers=_CLOSE)(scope, receive, send)
         else:
             await self._app(scope, receive_limited, send)
 
+    def _refuse_head(self, scope: Scope) -> tuple[HTTPStatus, str] | None:
+        """Return status and reason if the head is too long, or has no valid name of this server."""
+        if _head_size(scope) > self._head:
+            return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD
+        sent = [value for name, value in scope["headers"] if name == b"host"]
+        match = _HOST.fullmatch(sent[0].decode("latin-1")) if len(sent) == 1 else None
+        if match is None:
+            return HTTPStatus.BAD_REQUEST, "the request has no valid header Host, or several. Send one."
+        if self._hosts is not None and match[1].strip("[]").lower() not in self._hosts:
+            return HTTPStatus.MISDIRECTED_REQUEST, _OTHER_HOST
+        return None
 
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
+_OTHER_HOST = (
+    "the header Host names another server. Use the address of this one, or ask its holder to allow yours."
+)
 _CLOSE = {"Connection": "close"}
 _LONG_HEAD = "the request's first line and headers are too long. Send shorter ones."
 

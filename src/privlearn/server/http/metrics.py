@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from privlearn.budget.ledger import Ledger
@@ -51,7 +51,7 @@ class Metrics:
 
 
 class _Stored(Collector):
-    """Metrics that all server processes share: jobs by state, and budgets."""
+    """Jobs by state and budgets, which all server processes share; and this process's trainings beyond their slot."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -75,4 +75,11 @@ class _Stored(Collector):
                 amount = getattr(standing, part)
                 epsilon.add_metric((name, part), amount.epsilon)
                 delta.add_metric((name, part), amount.delta)
-        yield from (epsilon, delta)
+        slots = CounterMetricFamily(
+            "privlearn_slot_overruns",
+            "Trainings that took longer than their first slot.",
+            labels=("dataset",),
+        )
+        for name in self._service.catalog.owner.datasets:
+            slots.add_metric((name,), self._service.overruns[name])
+        yield from (epsilon, delta, slots)

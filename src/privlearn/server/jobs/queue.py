@@ -159,7 +159,9 @@ def claim(store: str, turns: RoundRobin | None = None) -> Job | None:
             return None
         own_jobs = select(*_COLUMNS).where(free, jobs.c.analyst == (turns or RoundRobin()).next(names))
         row = connection.execute(own_jobs.order_by(jobs.c.created).limit(1)).one()
-        if row.attempts > MAX_ATTEMPTS:  # not even giving up succeeded: the analyst's other jobs must not wait for it
+        if (
+            row.attempts > MAX_ATTEMPTS
+        ):  # not even giving up succeeded: the analyst's other jobs must not wait for it
             _end(connection, store, row.id, f"{FAILED}; {_spending(connection, row)}", GAVE_UP)
             return None
         held = {"state": "running", "attempts": row.attempts + 1, "lease": _lease(connection, store)}

@@ -97,7 +97,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         reason = reason_of(error)
         failure = f"{queue.FAILED}; {_spending(store, job)}"
     if not job.trial:  # synthetic rows have no secrets that the end time could reveal
-        wait_for_end_of_slot(began, offered.settings.training_seconds)
+        wait_for_end_of_slot(began, offered.first_slot(job.learner))
         if not failure:
             failure, reason = _commit(store, job)
     queue.finish(store, job.id, failure, reason)

@@ -51,6 +51,7 @@ def budget(request: Request, service: Served, caller: Auditor, name: str, before
         "budget.html",
         offered=offered,
         part=standing,
+        overruns=service.overruns[name],
         shares=_shares(offered),
         history=spending_figure(service.spending(caller, name, MAX_STEPS), standing, name),
         entries=entries_of(service, caller, name, before),

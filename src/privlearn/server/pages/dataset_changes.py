@@ -139,6 +139,6 @@ def _settings(typed: Typed) -> dict[str, Any]:
         "delta": number_in(typed, "delta"),
         "neighbours": typed["neighbours"],
         "composition": typed["composition"],
-        "training_seconds": number_in(typed, "training_seconds"),
+        "training_seconds": number_in(typed, "training_seconds") if typed["training_seconds"] else None,
         "expected_records": int(expected) if expected else None,
     }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from sqlalchemy import delete, inspect, select, update
+from sqlalchemy import Connection, delete, inspect, select, update
 
-from privlearn.budget.composition import Amount, Cost
-from privlearn.budget.ledger import Ledger
-from privlearn.budget.storage import SERVICE, creating, excluding
+from privlearn.budget.composition import Amount, Cost, RenyiComposition
+from privlearn.budget.ledger import Ledger, create_budget
+from privlearn.budget.statement import read_composition
+from privlearn.budget.storage import SERVICE, also_excluding, creating, excluding
+from privlearn.budget.store import creating as ledger_creating
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.server.access.keys import HOLDER
@@ -31,8 +33,9 @@ def open_store(owner: Owner) -> str:
     """
     store = owner.server.store
     _create_directory(owner.server.directory)
-    for name, dataset in owner.datasets.items():
-        open_budget(store, name, dataset)
+    with ledger_creating(store) as connection:
+        for name, dataset in owner.datasets.items():
+            open_budget(connection, store, name, dataset)
     with creating(store) as connection:
         if not inspect(connection).has_table(tables.formats.name):
             tables.create_all(connection)
@@ -49,15 +52,17 @@ def _create_directory(directory: Path) -> None:
         ) from None
 
 
-def open_budget(store: str, name: str, dataset: DataSet) -> None:
-    """Create a budget, or check the one that exists, which another server may have just created."""
+def open_budget(connection: Connection, store: str, name: str, dataset: DataSet) -> None:
+    """Create a budget inside a transaction, or check the one that exists: it is about the same people."""
+    also_excluding(connection, store, "tables")
     try:
-        Ledger.create(store, name, dataset.guarantee, composition=dataset.composition)
+        create_budget(connection, name, dataset.guarantee, dataset.composition)
     except LedgerError:
-        recorded = Ledger.open(store, name).standing()
-        if (recorded.total, recorded.composition) != (dataset.guarantee, dataset.composition):
+        recorded = read_composition(connection, store, name)
+        composition = "renyi" if isinstance(recorded, RenyiComposition) else "basic"
+        if (recorded.total, composition) != (dataset.guarantee, dataset.composition):
             raise LedgerError(
-                f"datasets.{name}: the ledger has {recorded.total}, {recorded.composition} composition, and a budget "
+                f"datasets.{name}: the ledger has {recorded.total}, {composition} composition, and a budget "
                 "cannot be changed. Write these numbers, or serve the table under another name."
             ) from None
 
