@@ -19,7 +19,7 @@ from privlearn.release import Release
 from privlearn.server.access.keys import Caller
 from privlearn.server.holder.settings import Owner
 from privlearn.server.jobs import queue
-from privlearn.server.jobs.requests import Job
+from privlearn.server.jobs.requests import Job, Predictions
 from privlearn.server.refusals import Conflict, Forbidden, NotFound, TooLarge
 from privlearn.server.service import Service
 from privlearn.server.store import events
@@ -59,6 +59,10 @@ def done(service: Service, job: Job, caller: Caller = ALICE) -> Job:
     return job
 
 
+def predict(service: Service, caller: Caller, session_id: str) -> Predictions:
+    return service.predict(caller, service.session(caller, session_id), POINTS)
+
+
 @pytest.fixture(scope="module")
 def session_id(service: Service) -> str:
     return done(service, service.ask(ALICE, SESSION)).id
@@ -70,8 +74,8 @@ def release_id(service: Service) -> str:
 
 
 def test_a_session_answers_the_same_always(service: Service, session_id: str) -> None:
-    first = service.predict(ALICE, session_id, POINTS)
-    again = service.predict(ALICE, session_id, POINTS)
+    first = predict(service, ALICE, session_id)
+    again = predict(service, ALICE, session_id)
     assert set(first.predictions) <= {"healthy", "ill"}
     assert np.array_equal(first.scores, again.scores)
     assert set(first.sources) == {"model"}
@@ -92,7 +96,7 @@ def test_what_is_anothers_does_not_exist(
 ) -> None:
     questions: list[Callable[[], Any]] = [
         lambda: service.session(caller, session_id),
-        lambda: service.predict(caller, session_id, POINTS),
+        lambda: predict(service, caller, session_id),
         lambda: service.close_session(caller, session_id),
         lambda: service.result(caller, release_id, "release"),
         lambda: service.fetch(caller, release_id),
@@ -129,7 +133,7 @@ def test_the_holder_sees_everything_but_asks_no_session_of_others(
     assert service.fetch(HOLDER, release_id)[1] == service.fetch(ALICE, release_id)[1]
     assert {event.actor for event in service.events(HOLDER)} >= {"alice"}
     with pytest.raises(Forbidden):
-        service.predict(HOLDER, session_id, POINTS)
+        predict(service, HOLDER, session_id)
     with pytest.raises(Forbidden):
         service.events(ALICE)
 
@@ -184,10 +188,10 @@ def test_a_retried_request_pays_once(service: Service) -> None:
 
 def test_a_closed_session_answers_no_more(service: Service) -> None:
     session = done(service, service.ask(ALICE, changed(SESSION, trial=True)))
-    service.predict(ALICE, session.id, POINTS)
+    predict(service, ALICE, session.id)
     service.close_session(ALICE, session.id)
     with pytest.raises(Conflict, match="closed"):
-        service.predict(ALICE, session.id, POINTS)
+        predict(service, ALICE, session.id)
     with pytest.raises(Conflict, match="closed"):
         service.close_session(ALICE, session.id)
 

@@ -21,6 +21,7 @@ from privlearn.parties.listening import check_certificate, listen
 from privlearn.server import pages
 from privlearn.server.access.openid import Provider
 from privlearn.server.api import add_api
+from privlearn.server.api.sessions import LeanPredictions
 from privlearn.server.holder.settings import Owner, ServerSettings
 from privlearn.server.http.connections import Connections, connection_class
 from privlearn.server.http.limits import KILOBYTE, Limiter, RequestLimit, SecurityHeaders, Shared
@@ -64,6 +65,7 @@ def make_app(service: Service) -> FastAPI:
     app.state.shared = Shared(limits)
     pages.mount(app)
     # The last added sees a request first.
+    app.add_middleware(LeanPredictions)
     app.add_middleware(AnswerDefects)
     app.add_middleware(RequestLimit, limits=limits, hosts=service.owner.server.hosts)
     app.add_middleware(SecurityHeaders, tls=tls)

@@ -34,7 +34,7 @@ from privlearn.server.holder.signing import signing_key
 from privlearn.server.job_kinds.job_kind import JOB_KINDS, JobContext, job_kind, load_job_kinds
 from privlearn.server.jobs import approvals, queue, results
 from privlearn.server.jobs.approvals import Approvals
-from privlearn.server.jobs.requests import SESSION, Job, JobRequest, Predictions, ResultInfo
+from privlearn.server.jobs.requests import SESSION, Job, JobRequest, Predictions, ResultInfo, Row
 from privlearn.server.jobs.running import price_job
 from privlearn.server.jobs.sessions import OpenSessions
 from privlearn.server.jobs.workers import RunningJob, Worker
@@ -284,19 +284,24 @@ class Service:
         self._sessions.discard(session_id)
         events.record(self.store, caller.name, "closed a session", session.dataset, session=session_id)
 
-    def predict(self, caller: Caller, session_id: str, rows: pa.Table) -> Predictions:
+    def ready_session(self, caller: Caller, session_id: str) -> ResultInfo | None:
+        """Return a session that answers a few rows at once, without the database; None if it may take longer."""
+        found = self._known_sessions.peek(session_id) if self._sessions.is_small(session_id) else None
+        return None if found is None else self._own(caller, found, SESSION)
+
+    def predict(self, caller: Caller, session: ResultInfo, rows: pa.Table | Row) -> Predictions:
         """Return answers at points. Each is stored before it leaves; the same point always has the same answer."""
-        session = self.session(caller, session_id)
         if session.analyst != caller.name:
             raise Forbidden("this session belongs to another analyst. Open your own.")
         if session.state == "closed":
             raise Conflict("this session is closed. Open another.")
         maximum = self.owner.limits.batch_rows
-        if rows.num_rows > maximum:
+        count = 1 if isinstance(rows, dict) else rows.num_rows
+        if count > maximum:
             raise TooLarge(
-                f"{rows.num_rows} rows are more than the {maximum} allowed at a time. Send several requests."
+                f"{count} rows are more than the {maximum} allowed at a time. Send several requests."
             )
-        if not rows.num_rows:
+        if not count:
             raise InvalidParameter("there are no rows to predict. Send at least one.")
         admission = Admission(partial(self._check_points, session), partial(self._charge_points, session))
         return self._sessions.predict(session, rows, admission)

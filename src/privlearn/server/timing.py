@@ -76,11 +76,16 @@ class TtlCache(Generic[Key, Value]):
         self._lock = Lock()
         self._entries: dict[Key, tuple[float, Value]] = {}
 
+    def peek(self, key: Key) -> Value | None:
+        """Return the cached value, or None."""
+        entry = self._entries.get(key)
+        return entry[1] if entry is not None and time.monotonic() - entry[0] < self._seconds else None
+
     def get(self, key: Key, look_up: Callable[[], Value | None]) -> Value | None:
         """Return the cached value, or look it up."""
-        entry = self._entries.get(key)
-        if entry is not None and time.monotonic() - entry[0] < self._seconds:
-            return entry[1]
+        cached = self.peek(key)
+        if cached is not None:
+            return cached
         started = time.monotonic()
         value = look_up()
         if value is not None:

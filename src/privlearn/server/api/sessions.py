@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache, partial
+
 import pyarrow as pa
 from fastapi import APIRouter, Request, Response
+from fastapi.security.utils import get_authorization_scheme_param
 from pydantic import Field
 from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from privlearn.errors import PrivlearnError
 from privlearn.server.access.keys import Caller
 from privlearn.server.api.schemas import Answer, Id, with_example
-from privlearn.server.http.callers import ROWS_CONTENTS, KnownCaller, Served, request_body
-from privlearn.server.http.limits import SMALL, large_body, run_heavy, run_quick
+from privlearn.server.holder.datasets import OfferedDataSet
+from privlearn.server.http.callers import (
+    ROWS_CONTENTS,
+    KnownCaller,
+    Served,
+    caller_with_key,
+    request_body,
+    service_of,
+)
+from privlearn.server.http.limits import large_body, run_computing, run_heavy, run_quick
 from privlearn.server.http.logs import note
 from privlearn.server.http.media_types import (
     ARROW,
     CSV,
     JSON,
     Kind,
+    PlainRows,
     kind_accepted,
     kind_sent,
     read_rows,
     reading,
     table_bytes,
 )
-from privlearn.server.http.problems import problem_responses
-from privlearn.server.jobs.requests import Predictions
+from privlearn.server.http.problems import answer_http_error, answer_refusal, problem_responses
+from privlearn.server.jobs.requests import Predictions, ResultInfo, Row
 from privlearn.server.service import Service
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
@@ -88,42 +104,80 @@ def close_session(service: Served, caller: KnownCaller, id: Id) -> Response:
 async def predict(request: Request, service: Served, caller: KnownCaller, id: Id) -> Response:
     """One row or a batch, as JSON, CSV or Arrow. Free: the session was charged when it was opened, and equal points get
     equal answers."""
+    return await _predict(request, service, caller, id)
+
+
+class LeanPredictions:
+    """Answers requests for predictions past FastAPI's routing and dependencies, which take longer than the answer.
+
+    Keys, limits, errors and lines of the log are the same; `predict` describes the route.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_post = scope["type"] == "http" and scope["method"] == "POST"
+        match = _PATH.fullmatch(scope["path"]) if is_post else None
+        if match is None:
+            await self._app(scope, receive, send)
+            return
+        request, scope["route"] = Request(scope, receive), _ROUTE
+        scheme, key = get_authorization_scheme_param(request.headers.get("authorization"))
+        try:
+            caller = await caller_with_key(request, key if key and scheme.lower() == "bearer" else None)
+            answer = await _predict(request, service_of(request), caller, match[1])
+        except PrivlearnError as error:
+            answer = await answer_refusal(request, error)
+        except HTTPException as error:
+            answer = await answer_http_error(request, error)
+        await answer(scope, receive, send)
+
+
+_PATH = re.compile(r"/v1/sessions/([0-9a-f]{16})/predictions")
+_ROUTE = next(route for route in router.routes if getattr(route, "name", "") == "predict")
+INLINE_BYTES = 4096
+"""Size of a body, a few rows, that is answered on the event loop if the model is small and in memory."""
+
+
+async def _predict(request: Request, service: Service, caller: Caller, id: str) -> Response:
     sent: Kind = kind_sent(request)
     accepted = kind_accepted(request, sent)
     async with large_body(request, service.owner.limits.body_megabytes):
         content = await request.body()
-        arguments = service, caller, id, content, sent, accepted
-        answer = await run_quick(request, _answer_small, *arguments)
-        if answer is None:
+        answer = partial(_answer, service, caller, content, sent, accepted)
+        session = service.ready_session(caller, id) if len(content) <= INLINE_BYTES else None
+        if session is not None:
+            rows, response = answer(session)
+        else:
+            session = await run_quick(request, service.session, caller, id)
+            run = run_computing if session.mechanism == "model" else run_heavy
             async with reading(request, content, sent):
-                answer = await run_heavy(request, _answer, *arguments)
-    rows, response = answer
+                rows, response = await run(request, answer, session)
     note(request.scope, rows=rows)
     request.app.state.metrics.count_predictions(rows)
     return response
 
 
-def _answer_small(
-    service: Service, caller: Caller, id: str, content: bytes, sent: Kind, accepted: Kind
-) -> tuple[int, Response] | None:
-    """Answer a small request to a model; return None for others.
-
-    A batch needs memory, and a kernel machine draws and stores its answers one at a time, so both must take turns.
-    """
-    if service.session(caller, id).mechanism != "model" or len(content) > SMALL:
-        return None
-    return _answer(service, caller, id, content, sent, accepted)
-
-
 def _answer(
-    service: Service, caller: Caller, id: str, content: bytes, sent: Kind, accepted: Kind
+    service: Service, caller: Caller, content: bytes, sent: Kind, accepted: Kind, session: ResultInfo
 ) -> tuple[int, Response]:
-    """Return the number of rows and the response; in one thread, from bytes to bytes."""
-    dataset = service.dataset(caller, service.session(caller, id).dataset)
-    rows = read_rows(content, sent, dataset.schema, service.owner.limits.batch_rows)
-    predictions = service.predict(caller, id, rows)
+    """Return the number of rows and the response, from bytes to bytes."""
+    dataset = service.dataset(caller, session.dataset)
+    rows: pa.Table | Row | None = None
+    if sent == JSON and len(content) <= INLINE_BYTES and session.mechanism == "model":
+        rows = plain_rows(dataset).read(content)
+    if rows is None:
+        rows = read_rows(content, sent, dataset.schema, service.owner.limits.batch_rows)
+    predictions = service.predict(caller, session, rows)
     body = _as_json(predictions) if accepted == JSON else table_bytes(_as_table(predictions), accepted)
-    return rows.num_rows, Response(body, media_type=accepted)
+    return len(predictions.predictions), Response(body, media_type=accepted)
+
+
+@lru_cache(maxsize=100)  # by identity: a changed data set is another object
+def plain_rows(dataset: OfferedDataSet) -> PlainRows:
+    """Return the reader of single rows for a data set."""
+    return PlainRows(dataset.schema)
 
 
 def _as_json(answers: Predictions) -> bytes:

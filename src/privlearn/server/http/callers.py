@@ -42,15 +42,20 @@ def address_of(request: Request) -> str:
 async def caller_of(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Caller:
-    """Return the caller whose valid key the request has; refuse all others with the same message."""
+    """Return the caller of a request, see `caller_with_key`."""
+    return await caller_with_key(request, None if credentials is None else credentials.credentials)
+
+
+async def caller_with_key(request: Request, key: str | None) -> Caller:
+    """Return the caller whose valid key this is; refuse all others with the same message."""
     limiter: Limiter = request.app.state.limiter
-    if credentials is None:
+    if key is None:
         raise AccessRefused("there is no key. Send the header Authorization: Bearer pl_...")
     store = service_of(request).store
     try:
-        caller = cached_caller(store, credentials.credentials)
+        caller = cached_caller(store, key)
         if caller is None:  # a database access may block
-            caller = await run_in_threadpool(authenticate, store, credentials.credentials)
+            caller = await run_in_threadpool(authenticate, store, key)
     except AccessRefused:
         limiter.count_failure(address_of(request))
         raise

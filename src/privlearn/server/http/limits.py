@@ -14,7 +14,6 @@ from typing import ParamSpec, TypeVar
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -44,6 +43,7 @@ class Shared:
         self.limits = limits
         self.quick = CapacityLimiter(QUICK_AT_ONCE)
         self.threads = FairShare(HEAVY_AT_ONCE, "threads for heavy requests")
+        self.computing = FairShare(1, "time to compute predictions")
         self.rehearsals = FairShare(1, "slots to simulate errors")
         self.bodies = FairShare(limits.bodies_megabytes * MEGABYTE, "capacity for large bodies")
         self.reading = FairShare(limits.reading_megabytes * MEGABYTE, "memory to read bodies")
@@ -77,6 +77,17 @@ def note_caller(scope: Scope, name: str) -> None:
 def caller_name(request: Request) -> str:
     """Return the name that `note_caller` recorded."""
     return str(request.scope.get("privlearn.caller", ""))
+
+
+async def run_computing(
+    request: Request,
+    function: Callable[Arguments, Result],
+    *args: Arguments.args,
+    **options: Arguments.kwargs,
+) -> Result:
+    """Call a function that only computes, one at a time: more threads would compete for the interpreter."""
+    async with shared_of(request).computing.acquire(caller_name(request)):
+        return await run_in_threadpool(function, *args, **options)
 
 
 async def run_heavy(
@@ -142,14 +153,16 @@ class SecurityHeaders:
 
     def __init__(self, app: ASGIApp, tls: bool) -> None:
         self._app = app
-        self._headers = ALWAYS | (WITH_TLS if tls else {})
+        headers = ALWAYS | (WITH_TLS if tls else {})
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
-                    headers.setdefault(name, value)
+                headers = list(message.get("headers", ()))
+                present = {name.lower() for name, _ in headers}
+                headers += [header for header in self._headers if header[0] not in present]
+                message["headers"] = headers
             await send(message)
 
         await self._app(scope, receive, with_headers)

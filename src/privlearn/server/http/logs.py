@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, MutableMapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TextIO
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -43,10 +44,52 @@ class JsonLines(logging.Formatter):
         return json.dumps(line | getattr(record, "fields", {}))
 
 
+class QueuedLines(logging.Handler):
+    """Writes lines from a thread, many at a time, so that answers do not wait for them.
+
+    Warnings and errors are written at once, with everything before them. If the process is killed, lines of the last
+    tenth of a second are lost; the audit log, which must not lose any, is in the database.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self.setFormatter(JsonLines())
+        self._stream = stream
+        self._waiting: deque[logging.LogRecord] = deque()
+        self._writing = threading.Lock()
+        threading.Thread(target=self._loop, name="privlearn-log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._waiting.append(record)
+        if record.levelno >= logging.WARNING or len(self._waiting) > _MAX_LINES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits; also called at the end of the process."""
+        with self._writing:
+            records = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            if records:
+                self._stream.write("".join(f"{self.format(record)}\n" for record in records))
+                self._stream.flush()
+
+    def _loop(self) -> None:
+        while True:
+            time.sleep(_PAUSE_SECONDS)
+            try:
+                self.flush()
+            except (OSError, ValueError):  # nobody reads stderr any more
+                return
+
+
+_PAUSE_SECONDS = 0.1
+_MAX_LINES = (
+    10_000  # then the caller writes, so that a slow reader slows the server instead of filling its memory
+)
+
+
 def log_to_stderr() -> None:
     """Write the lines of every logger, and uncaught exceptions, to stderr as JSON."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler = QueuedLines(sys.stderr)
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     logging.captureWarnings(True)

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.csv_files import parse_csv
 from privlearn.data.sources.schema_columns import arrow_type
@@ -24,6 +25,7 @@ from privlearn.server.http.arrow_streams import MAX_COLUMNS, read_arrow, write_a
 from privlearn.server.http.bodies import read_json
 from privlearn.server.http.limits import caller_name, shared_of
 from privlearn.server.http.problems import NotOffered, UnknownKind
+from privlearn.server.jobs.requests import Row
 from privlearn.server.refusals import TooLarge
 
 Kind = Literal["application/json", "text/csv", "application/vnd.apache.arrow.stream"]
@@ -156,6 +158,42 @@ def read_rows(content: bytes, kind: Kind, schema: Schema, max_rows: int) -> pa.T
         table = read_arrow(content, max_rows, features.columns)
     _check_count(table.num_rows, max_rows)
     return table
+
+
+class PlainRows:
+    """Reads one row of JSON without a table, which would take longer than to answer it.
+
+    Parameters
+    ----------
+    schema : Schema
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._types = {name: _PLAIN_CELLS[arrow_type(schema, name)] for name in schema.columns}
+
+    def read(self, content: bytes) -> Row | None:
+        """Return the body's only row if each cell already has its column's type; None leaves others to `read_rows`."""
+        rows = _objects(read_json(content), self._schema)
+        if len(rows) != 1 or not isinstance(rows[0], dict):
+            return None
+        row: Row = {}
+        for name, types in self._types.items():
+            cell = rows[0].get(name, _ABSENT)
+            if type(cell) is int and abs(cell) <= EXACT:
+                cell = float(cell)
+            if type(cell) not in types:
+                return None
+            row[name] = [cell]
+        return row
+
+
+_ABSENT = object()
+_PLAIN_CELLS: dict[pa.DataType, tuple[type, ...]] = {
+    pa.float64(): (float, type(None)),
+    pa.string(): (str, type(None)),
+    pa.bool_(): (bool, type(None)),
+}
 
 
 def rows_from_objects(rows: Sequence[Any], schema: Schema, max_rows: int) -> pa.Table:

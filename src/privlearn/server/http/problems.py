@@ -147,9 +147,9 @@ def problem_responses(*statuses: int, key: bool = True) -> dict[int | str, dict[
 
 def handle_problems(app: FastAPI) -> None:
     """Make every error of the application a problem."""
-    app.add_exception_handler(PrivlearnError, _of_privlearn)
+    app.add_exception_handler(PrivlearnError, answer_refusal)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(HTTPException, answer_http_error)
 
 
 def explain_invalid(errors: Sequence[Mapping[str, Any]], known: Iterable[str] = ()) -> str:
@@ -166,7 +166,8 @@ def _message(found: Mapping[str, Any]) -> str:
     return message[:1].lower() + message[1:]
 
 
-async def _of_privlearn(request: Request, error: Any) -> Response:
+async def answer_refusal(request: Request, error: Any) -> Response:
+    """Return a refusal of privlearn's own code as a problem."""
     kinds = [kind for kind in type(error).__mro__ if kind in _STATUS]
     if not kinds:
         return defect(request, error)
@@ -182,7 +183,8 @@ async def _invalid(_: Request, error: Any) -> Response:
     return problem(422, explain_invalid(error.errors()), "invalid-parameter")
 
 
-async def _of_http(request: Request, error: Any) -> Response:
+async def answer_http_error(request: Request, error: Any) -> Response:
+    """Return an error of the framework as a problem."""
     details = {
         404: "there is nothing at this address. GET /v1/openapi.json describes all addresses.",
         405: "this address does not have this method. GET /v1/openapi.json describes its methods.",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
@@ -18,6 +19,9 @@ from privlearn.guarantee import Guarantee
 FromSchema = Literal["schema"]
 Points: TypeAlias = pa.Table | FromSchema
 """Public points that the analyst sends, or "schema": the server generates them."""
+
+Row: TypeAlias = dict[str, list[Any]]
+"""One row: a list with one cell for each column."""
 
 State = Literal["waiting_for_approval", "waiting", "running", "done", "failed", "declined"]
 OVER = ("done", "failed", "declined")
@@ -211,3 +215,22 @@ def by_class(classes: Iterable[Any], probabilities: NDArray[Any] | None) -> dict
     if probabilities is None:
         return {}
     return {str(label): column for label, column in zip(classes, probabilities.T, strict=True)}
+
+
+def join_predictions(parts: Sequence[Predictions]) -> Predictions:
+    """Return the answers of consecutive parts of a batch as one."""
+    if len(parts) == 1:
+        return parts[0]
+    predictions, scores, sources = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("predictions", "scores", "sources")
+    )
+    return Predictions(
+        predictions,
+        scores,
+        sources,
+        {
+            name: np.concatenate([part.probabilities[name] for part in parts])
+            for name in parts[0].probabilities
+        },
+    )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -18,7 +20,7 @@ from privlearn.release.model import RegressionModel, probabilities_of
 from privlearn.server.holder.catalog import Catalogs
 from privlearn.server.holder.recipes import kernel_learner
 from privlearn.server.jobs import results
-from privlearn.server.jobs.requests import Predictions, ResultInfo, by_class
+from privlearn.server.jobs.requests import Predictions, ResultInfo, Row, by_class, join_predictions
 from privlearn.server.jobs.running import reason_of
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.interactive import Admission
@@ -27,7 +29,11 @@ from privlearn.sessions.shared import SharedStore
 MAX_OPEN = 32
 MAX_MEMORY = 128 << 20
 """Limits of the cache: number of sessions and their bytes. A discarded session is read again when it is used."""
-
+MAX_SMALL = 1 << 20
+"""Bytes of a model that answers a few rows on the event loop."""
+MIN_SPLIT_ROWS = 512
+CORES = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 8)
+_THREADS = ThreadPoolExecutor(max(CORES - 1, 1), "privlearn-parts")
 
 _log = logging.getLogger("privlearn.service")
 
@@ -39,7 +45,7 @@ class Answering(Protocol):
     def memory(self) -> int:
         """Approximate size in bytes."""
 
-    def predict(self, rows: pa.Table, admission: Admission | None) -> Predictions: ...
+    def predict(self, rows: pa.Table | Row, admission: Admission | None) -> Predictions: ...
     def close(self) -> None: ...
 
 
@@ -53,10 +59,20 @@ class FromModel:
         if isinstance(self._model.encoder, KernelEncoder):
             self._for_one = replace(self._model, encoder=self._model.encoder.row_by_row())
 
-    def predict(self, rows: pa.Table, admission: Admission | None) -> Predictions:
-        single = rows.num_rows == 1  # read without Arrow, which is faster for one row
-        model, data = (self._for_one, rows.to_pydict()) if single else (self._model, rows)
-        sources = np.full(rows.num_rows, "model")
+    def predict(self, rows: pa.Table | Row, admission: Admission | None) -> Predictions:
+        """Return the answers; a large batch is computed in parts, one for each core."""
+        if isinstance(rows, dict):
+            return self._predict(self._for_one, rows, 1)
+        if rows.num_rows == 1:  # read without Arrow, which is faster for one row
+            return self._predict(self._for_one, rows.to_pydict(), 1)
+        size = -(-rows.num_rows // (CORES if rows.num_rows >= MIN_SPLIT_ROWS else 1))
+        parts = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
+        later = [_THREADS.submit(self._predict, self._model, part, part.num_rows) for part in parts[1:]]
+        first = self._predict(self._model, parts[0], parts[0].num_rows)
+        return join_predictions([first, *(one.result() for one in later)])
+
+    def _predict(self, model: Any, data: pa.Table | Row, count: int) -> Predictions:
+        sources = np.full(count, "model")
         if isinstance(model, RegressionModel):
             numbers = model.predict(data)
             return Predictions(numbers, numbers, sources)
@@ -78,7 +94,7 @@ class FromKernelMachine:
     def memory(self) -> int:
         return 4 * self._predictor.answer_count**2  # half of a square matrix from which the noise is drawn
 
-    def predict(self, rows: pa.Table, admission: Admission | None) -> Predictions:
+    def predict(self, rows: pa.Table | Row, admission: Admission | None) -> Predictions:
         answers, link = self._predictor.decide(rows, admission), self._predictor.certificate.task.loss.link
         scores = answers.scores.reshape(len(answers.scores), -1)
         probabilities = None if link == "none" else probabilities_of(scores, link)
@@ -99,7 +115,14 @@ class OpenSessions:
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
 
-    def predict(self, session: ResultInfo, rows: pa.Table, admission: Admission | None = None) -> Predictions:
+    def is_small(self, session_id: str) -> bool:
+        """Return whether the session answers a few rows within milliseconds: from a small model that is in memory."""
+        held = self._cached.get(session_id)
+        return isinstance(held, FromModel) and held.memory <= MAX_SMALL
+
+    def predict(
+        self, session: ResultInfo, rows: pa.Table | Row, admission: Admission | None = None
+    ) -> Predictions:
         """Return the session's answers at the rows."""
         try:
             return self._get(session).predict(rows, admission)

@@ -148,7 +148,7 @@ def _schema(service: Service, found: ResultInfo) -> Schema:
 def _predict(
     request: Request, service: Service, caller: Caller, found: ResultInfo, rows: pa.Table
 ) -> Predictions:
-    answers = service.predict(caller, found.id, rows)
+    answers = service.predict(caller, found, rows)
     request.app.state.metrics.count_predictions(rows.num_rows)
     return answers
 
