@@ -27,7 +27,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
@@ -65,8 +65,16 @@ class Over(Exception):
 class Trial:
     """What everybody knows, and what must not be."""
 
-    def __init__(self, clinic: Clinic, servers: list[RealServer], epsilon: float) -> None:
+    def __init__(
+        self,
+        clinic: Clinic,
+        servers: list[RealServer],
+        epsilon: float,
+        addresses: Sequence[str] = (),
+        certificate: Path | None = None,
+    ) -> None:
         self.clinic, self.servers, self.epsilon = clinic, servers, epsilon
+        self.addresses, self.certificate = addresses or [server.url for server in servers], certificate
         self.over, self.decided = threading.Event(), threading.Event()
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
@@ -128,7 +136,7 @@ class Person(threading.Thread, ABC):
     def __init__(self, trial: Trial, key: str, seed: int, until: threading.Event) -> None:
         super().__init__(daemon=True)
         self._trial, self._random, self._until = trial, random.Random(seed), until
-        self._clients = [Client(server.url, key, patience=2.0) for server in trial.servers]
+        self._clients = [Client(url, key, verify=trial.certificate, patience=2.0) for url in trial.addresses]
         self._next = cycle(self._clients)
 
     @abstractmethod
@@ -234,12 +242,14 @@ def kill(what: str, trial: Trial, database: Cluster, chance: random.Random) -> N
     if what == "database":
         postmaster = int((database.folder / "data" / "postmaster.pid").read_text().split()[0])
         os.kill(postmaster, signal.SIGSTOP)  # so that no other child is born
-        _kill(postmaster, *_children(postmaster))
+        kill_processes(postmaster, *child_processes(postmaster))
         for lock in (database.folder / "data" / "postmaster.pid", *database.folder.glob(".s.*.lock")):
             lock.unlink()  # where nobody takes note of the dead, the number of one still looks alive
         database.start()
     elif what == "training process":
-        _kill(*(process for process in _children(server.pid) if "spawn_main" in _command(process)))
+        kill_processes(
+            *(process for process in child_processes(server.pid) if "spawn_main" in _command(process))
+        )
     else:
         if what == "server":
             os.kill(server.pid, signal.SIGKILL)  # its training process finds out by itself
@@ -252,7 +262,7 @@ def kill(what: str, trial: Trial, database: Cluster, chance: random.Random) -> N
         each.await_ready()
 
 
-def _children(process: int) -> list[int]:
+def child_processes(process: int) -> list[int]:
     found = Path(f"/proc/{process}/task").glob("*/children")
     return [int(child) for file in found for child in file.read_text().split()]
 
@@ -261,7 +271,7 @@ def _command(process: int) -> str:
     return Path(f"/proc/{process}/cmdline").read_text()
 
 
-def _kill(*processes: int) -> None:
+def kill_processes(*processes: int) -> None:
     for process in processes:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)

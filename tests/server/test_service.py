@@ -59,8 +59,8 @@ def done(service: Service, job: Job, caller: Caller = ALICE) -> Job:
     return job
 
 
-def predict(service: Service, caller: Caller, session_id: str) -> Predictions:
-    return service.predict(caller, service.session(caller, session_id), POINTS)
+def predict(service: Service, caller: Caller, session_id: str, points: pa.Table = POINTS) -> Predictions:
+    return service.predict(caller, service.session(caller, session_id), points)
 
 
 @pytest.fixture(scope="module")
@@ -200,15 +200,15 @@ def test_batches_have_a_limit(service: Service, session_id: str) -> None:
     most = service.owner.limits.batch_rows
     many: pa.Table = synthetic_table(SCHEMA, most + 1, seed=5)
     with pytest.raises(TooLarge):
-        service.predict(ALICE, session_id, many)
+        predict(service, ALICE, session_id, many)
     with pytest.raises(InvalidParameter):
-        service.predict(ALICE, session_id, many.slice(0, 0))
+        predict(service, ALICE, session_id, many.slice(0, 0))
     with pytest.raises(TooLarge):
         service.ask(ALICE, changed(RELEASE, learner="kernel", points=many))
 
 
 def test_one_server_on_sqlite(service: Service, owner: Owner) -> None:
-    with pytest.raises(LedgerError, match="another server runs"):
+    with pytest.raises(LedgerError, match="another server or upgrade runs"):
         Service(owner)
 
 
@@ -240,11 +240,11 @@ def test_sessions_on_a_kernel_machine_go_on_after_a_restart(tmp_path: Path, mech
     first = Service(owner)
     first.start()
     session = done(first, first.ask(ALICE, changed(KERNEL, mechanism=mechanism)))
-    said = first.predict(ALICE, session.id, POINTS.slice(0, 6))
+    said = predict(first, ALICE, session.id, POINTS.slice(0, 6))
     first.stop()
     second = Service(owner)
     try:
-        again = second.predict(ALICE, session.id, POINTS)
+        again = predict(second, ALICE, session.id, POINTS)
         assert np.array_equal(again.scores[:6], said.scores)
         assert again.sources[:6].tolist() == said.sources.tolist()
         assert second.budget(ALICE, "clinic").spent.epsilon == 0.5

@@ -17,8 +17,7 @@ from privlearn.server.changes.analysts import AnalystView
 from privlearn.server.changes.change import one_line
 from privlearn.server.changes.keys import IssuedRole, end_of_day
 from privlearn.server.holder.dataset_settings import Share
-from privlearn.server.http.callers import ID, Holder, Served, content_of, json_body, request_body
-from privlearn.server.http.media_types import JSON
+from privlearn.server.http.callers import ID, Holder, Served, command_route, json_body
 from privlearn.server.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["people"])
@@ -31,7 +30,6 @@ Day = Annotated[
     str,
     Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description=f"{commands.EXPIRES.label}. {commands.EXPIRES.hint}"),
 ]
-_BODY = (400, 403, 408, 413, 415, 422)
 
 
 class NewAnalyst(schemas.Body):
@@ -188,13 +186,7 @@ def list_analysts(service: Served, _: Holder) -> list[AnalystAnswer]:
     return [AnalystAnswer.from_view(view) for view in changes.all_analysts(service)]
 
 
-@router.post(
-    "/analysts",
-    status_code=201,
-    summary=commands.ADD_ANALYST.title,
-    openapi_extra=request_body({JSON: content_of(NewAnalyst)}),
-    responses=problem_responses(*_BODY, 409),
-)
+@command_route(router, commands.ADD_ANALYST, NewAnalyst, status_code=201)
 def add_analyst(
     service: Served, holder: Holder, body: Annotated[NewAnalyst, Depends(json_body(NewAnalyst))]
 ) -> AnalystAnswer:
@@ -203,12 +195,7 @@ def add_analyst(
     return AnalystAnswer.from_view(changes.find_analyst(service, body.name))
 
 
-@router.patch(
-    "/analysts/{name}",
-    summary="Rename, disable or enable an analyst",
-    openapi_extra=request_body({JSON: content_of(AnalystChange)}),
-    responses=problem_responses(*_BODY, 404, 409),
-)
+@command_route(router, commands.RENAME_ANALYST, AnalystChange, summary="Rename, disable or enable an analyst")
 def change_analyst(
     service: Served,
     holder: Holder,
@@ -225,12 +212,7 @@ def change_analyst(
     return AnalystAnswer.from_view(changes.find_analyst(service, name))
 
 
-@router.put(
-    "/analysts/{name}/shares/{dataset}",
-    summary=commands.GIVE_SHARE.title,
-    openapi_extra=request_body({JSON: content_of(ShareRequest)}),
-    responses=problem_responses(*_BODY, 404, 409),
-)
+@command_route(router, commands.GIVE_SHARE, ShareRequest)
 def give_share(
     service: Served,
     holder: Holder,
@@ -244,13 +226,7 @@ def give_share(
     return AnalystAnswer.from_view(changes.find_analyst(service, name))
 
 
-@router.delete(
-    "/analysts/{name}/shares/{dataset}",
-    status_code=204,
-    summary=commands.WITHDRAW_SHARE.title,
-    response_class=Response,
-    responses=problem_responses(403, 404, 409, 422),
-)
+@command_route(router, commands.WITHDRAW_SHARE)
 def withdraw_share(service: Served, holder: Holder, name: AnalystName, dataset: DataSetName) -> Response:
     """The analyst no longer sees the data set; what was spent stays spent. Needs a holder's key."""
     changes.withdraw_share(service, holder, name, dataset)
@@ -263,13 +239,7 @@ def list_all_keys(service: Served, _: Holder) -> list[KeyAnswer]:
     return [KeyAnswer.from_view(view) for view in list_keys(service.store)]
 
 
-@router.post(
-    "/keys",
-    status_code=201,
-    summary=commands.ISSUE_KEY.title,
-    openapi_extra=request_body({JSON: content_of(NewKey)}),
-    responses=problem_responses(*_BODY, 404, 409),
-)
+@command_route(router, commands.ISSUE_KEY, NewKey, status_code=201)
 def issue_key(
     service: Served, holder: Holder, body: Annotated[NewKey, Depends(json_body(NewKey))]
 ) -> NewKeyAnswer:
@@ -279,13 +249,7 @@ def issue_key(
     return NewKeyAnswer.from_key(key)
 
 
-@router.post(
-    "/keys/{id}/rotation",
-    status_code=201,
-    summary=commands.ROTATE_KEY.title,
-    openapi_extra=request_body({JSON: content_of(Rotation)}),
-    responses=problem_responses(*_BODY, 404, 409),
-)
+@command_route(router, commands.ROTATE_KEY, Rotation, status_code=201)
 def rotate_key(
     service: Served, holder: Holder, id: KeyId, body: Annotated[Rotation, Depends(json_body(Rotation))]
 ) -> NewKeyAnswer:
@@ -294,13 +258,7 @@ def rotate_key(
     return NewKeyAnswer.from_key(key_changes.rotate_key(service, holder, id, body.overlap_hours, ends))
 
 
-@router.delete(
-    "/keys/{id}",
-    status_code=204,
-    summary=commands.REVOKE_KEY.title,
-    response_class=Response,
-    responses=problem_responses(403, 404, 409, 422),
-)
+@command_route(router, commands.REVOKE_KEY)
 def revoke_key(service: Served, holder: Holder, id: KeyId) -> Response:
     """For good. Waiting jobs that it requested end, free of charge. Needs a different holder's key."""
     key_changes.revoke_key(service, holder, id)

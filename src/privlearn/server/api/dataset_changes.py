@@ -13,14 +13,11 @@ from privlearn.server.api.schemas import Answer, DataSetName, Delta, Epsilon, wi
 from privlearn.server.changes import commands
 from privlearn.server.changes import datasets as changes
 from privlearn.server.holder.console_state import ConsoleDataSet
-from privlearn.server.http.callers import Holder, Served, content_of, json_body, request_body
+from privlearn.server.http.callers import Holder, Served, command_route, json_body
 from privlearn.server.http.limits import run_heavy
-from privlearn.server.http.media_types import JSON
 from privlearn.server.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["data sets"])
-
-_BODY = (400, 403, 404, 408, 409, 413, 415, 422)
 
 
 class SourcesAnswer(Answer):
@@ -121,13 +118,7 @@ def list_sources(service: Served, _: Holder) -> SourcesAnswer:
     return SourcesAnswer(tables=console.tables(), schemas=console.schemas())
 
 
-@router.post(
-    "/datasets",
-    status_code=201,
-    summary=commands.ADD_DATASET.title,
-    openapi_extra=request_body({JSON: content_of(NewDataSet)}),
-    responses=problem_responses(*_BODY),
-)
+@command_route(router, commands.ADD_DATASET, NewDataSet, status_code=201)
 async def add_dataset(
     request: Request,
     service: Served,
@@ -142,13 +133,7 @@ async def add_dataset(
     return ChangedDataSetAnswer.current(service, body.name)
 
 
-@router.post(
-    "/datasets/{name}/versions",
-    status_code=201,
-    summary=commands.REFRESH_DATASET.title,
-    openapi_extra=request_body({JSON: content_of(NewVersion)}),
-    responses=problem_responses(*_BODY),
-)
+@command_route(router, commands.REFRESH_DATASET, NewVersion, status_code=201)
 async def refresh_dataset(
     request: Request,
     service: Served,
@@ -164,12 +149,7 @@ async def refresh_dataset(
     return ChangedDataSetAnswer.current(service, name)
 
 
-@router.post(
-    "/datasets/{name}/retirement",
-    summary=commands.RETIRE_DATASET.title,
-    openapi_extra=request_body({JSON: content_of(Retirement)}),
-    responses=problem_responses(*_BODY),
-)
+@command_route(router, commands.RETIRE_DATASET, Retirement)
 def retire_dataset(
     service: Served,
     holder: Holder,

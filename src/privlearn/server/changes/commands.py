@@ -1,7 +1,7 @@
-"""The holder's commands in one table: titles, fields, consequences and buttons.
+"""The holder's commands in one table: routes, titles, fields, consequences and buttons.
 
-The HTTP interface takes the summaries of its operations and the descriptions of their fields from here, the pages
-their forms and questions. What a command does is a function in the module of its noun (analysts, keys, datasets).
+The HTTP interface takes its routes, their summaries and the descriptions of their fields from here, the pages their
+addresses, forms and questions. What a command does is a function in the module of its noun (analysts, keys, datasets).
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ class Command:
     ----------
     title : str
         Heading of the page, and summary of the operation.
+    route : str
+        Method and path of the operation.
+    page : str
+        Address of its form.
     button : str
         The button that confirms it.
     lead : str
@@ -51,6 +55,8 @@ class Command:
     """
 
     title: str
+    route: str
+    page: str
     button: str
     lead: str = ""
     fields: tuple[CommandField, ...] = ()
@@ -139,14 +145,24 @@ OTHER_PEOPLE = (
 
 ADD_ANALYST = Command(
     "Add an analyst",
+    "POST /v1/analysts",
+    "/add-analyst",
     "Add the analyst",
     "Analysts see nothing until they have a share of a data set and a key. For sign-in at a provider, take the name "
     "that the provider sends.",
     (NAME, TITLE),
 )
-RENAME_ANALYST = Command("Change the name shown", "Change it", fields=(TITLE,))
+RENAME_ANALYST = Command(
+    "Change the name shown",
+    "PATCH /v1/analysts/{name}",
+    "/analysts/{name}/rename",
+    "Change it",
+    fields=(TITLE,),
+)
 DISABLE_ANALYST = Command(
     "Disable an analyst",
+    "PATCH /v1/analysts/{name}",
+    "/analysts/{name}/disable",
     "Disable the analyst",
     consequences=(
         "All their keys are revoked and they are signed out: here at once, in other server processes within five "
@@ -157,11 +173,15 @@ DISABLE_ANALYST = Command(
 )
 ENABLE_ANALYST = Command(
     "Enable an analyst",
+    "PATCH /v1/analysts/{name}",
+    "/analysts/{name}/enable",
     "Enable the analyst",
     consequences=("They have their earlier shares, and need a new key, or sign in at the provider.",),
 )
 GIVE_SHARE = Command(
     "Give a share",
+    "PUT /v1/analysts/{name}/shares/{dataset}",
+    "/analysts/{name}/shares/{dataset}",
     "Give this share",
     "A share is a limit, not a reservation.",
     (
@@ -172,6 +192,8 @@ GIVE_SHARE = Command(
 )
 WITHDRAW_SHARE = Command(
     "Withdraw a share",
+    "DELETE /v1/analysts/{name}/shares/{dataset}",
+    "/analysts/{name}/shares/{dataset}/withdraw",
     "Withdraw the share",
     consequences=(
         "The data set, and the results they have of it here, are hidden from the analyst.",
@@ -180,12 +202,16 @@ WITHDRAW_SHARE = Command(
 )
 ISSUE_KEY = Command(
     "Issue a key",
+    "POST /v1/keys",
+    "/issue-key",
     "Issue the key",
     "A key opens the data sets that its analyst has a share of. It is shown once.",
     (CommandField("of", "For", kind="select"), EXPIRES),
 )
 ROTATE_KEY = Command(
     "Rotate a key",
+    "POST /v1/keys/{id}/rotation",
+    "/keys/{id}/rotate",
     "Rotate the key",
     "A new key replaces the old one. Both are valid for a while, so that no program is interrupted.",
     (OVERLAP, EXPIRES),
@@ -193,6 +219,8 @@ ROTATE_KEY = Command(
 )
 REVOKE_KEY = Command(
     "Revoke a key",
+    "DELETE /v1/keys/{id}",
+    "/keys/{id}/revoke",
     "Revoke the key",
     consequences=(
         "It opens nothing any more: here at once, in other server processes within five seconds. It cannot be undone.",
@@ -201,6 +229,8 @@ REVOKE_KEY = Command(
 )
 ADD_DATASET = Command(
     "Add a data set",
+    "POST /v1/datasets",
+    "/add-dataset",
     "Add the data set",
     "A table, its public description, and a budget that cannot be changed afterwards.",
     (
@@ -222,6 +252,8 @@ ADD_DATASET = Command(
 )
 REFRESH_DATASET = Command(
     "Refresh a data set",
+    "POST /v1/datasets/{name}/versions",
+    "/console/{name}/refresh",
     "Refresh the data set",
     fields=(TABLE, NEW_SCHEMA, REASON),
     consequences=(
@@ -233,6 +265,8 @@ REFRESH_DATASET = Command(
 )
 RETIRE_DATASET = Command(
     "Retire a data set",
+    "POST /v1/datasets/{name}/retirement",
+    "/console/{name}/retire",
     "Retire the data set",
     "Nothing new is done with a retired data set. Its results stay.",
     (REASON,),

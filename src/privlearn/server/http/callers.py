@@ -5,20 +5,24 @@ descriptions.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.server.access.keys import Caller, authenticate, cached_caller
+from privlearn.server.changes.commands import Command
 from privlearn.server.http.bodies import Model, read_model
 from privlearn.server.http.limits import Limiter, note_caller
 from privlearn.server.http.logs import note
 from privlearn.server.http.media_types import ARROW, CSV, JSON, kind_sent
+from privlearn.server.http.problems import problem_responses
 from privlearn.server.refusals import AccessRefused, Forbidden
 from privlearn.server.service import Service
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 _bearer = HTTPBearer(
     auto_error=False,
@@ -125,6 +129,20 @@ def request_body(contents: dict[str, Any]) -> dict[str, Any]:
 def content_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the OpenAPI description of a model as JSON."""
     return {"schema": {"$ref": REF.format(model=model.__name__)}}
+
+
+def command_route(
+    router: APIRouter, command: Command, body: type[BaseModel] | None = None, **options: Any
+) -> Callable[[Endpoint], Endpoint]:
+    """Return the decorator of the operation of a holder's command: route, summary, body and problems."""
+    method, path = command.route.split()
+    problems = (403, 404, 409, 422) if body is None else (400, 403, 404, 408, 409, 413, 415, 422)
+    described = {"summary": command.title, "responses": problem_responses(*problems)}
+    if body is not None:
+        described["openapi_extra"] = request_body({JSON: content_of(body)})
+    elif method == "DELETE":
+        described |= {"status_code": 204, "response_class": Response}
+    return router.api_route(path.removeprefix(router.prefix), methods=[method], **(described | options))
 
 
 ROWS_EXAMPLE = {"rows": [{"age": 39, "sex": "female"}, {"age": 50, "sex": None}]}

@@ -13,15 +13,21 @@ from privlearn.server.changes import analysts as changes
 from privlearn.server.changes import commands
 from privlearn.server.holder.dataset_settings import Share
 from privlearn.server.http.callers import Served
-from privlearn.server.pages.change import Question, Typed, carry_out, change_form, confirm, number_in
+from privlearn.server.pages.change import (
+    Question,
+    Typed,
+    carry_out,
+    change_form,
+    command_page,
+    confirm,
+    number_in,
+)
 from privlearn.server.pages.formatting import number
 from privlearn.server.pages.page import Form, page_router, render
 from privlearn.server.pages.signing import Holder
 from privlearn.server.service import Service
 
 router = page_router()
-
-_BOTH = ["GET", "POST"]
 
 
 @router.get("/analysts")
@@ -44,7 +50,7 @@ def show_analyst(request: Request, service: Served, caller: Holder, name: str) -
     )
 
 
-@router.api_route("/add-analyst", methods=_BOTH)
+@command_page(router, commands.ADD_ANALYST)
 def add(request: Request, service: Served, caller: Holder, form: Form) -> Response:
     change = change_form(commands.ADD_ANALYST, ("/analysts", "Analysts"))
 
@@ -61,7 +67,7 @@ def add(request: Request, service: Served, caller: Holder, form: Form) -> Respon
     return carry_out(request, caller, change, form, ask, do)
 
 
-@router.api_route("/analysts/{name}/rename", methods=_BOTH)
+@command_page(router, commands.RENAME_ANALYST)
 def rename(request: Request, service: Served, caller: Holder, form: Form, name: str) -> Response:
     before = changes.check_editable_analyst(service, name).title
     lead = f"How pages show {name}. The name in addresses, in the ledger and in the log stays."
@@ -79,7 +85,7 @@ def rename(request: Request, service: Served, caller: Holder, form: Form, name: 
     return carry_out(request, caller, change, form, ask, do)
 
 
-@router.api_route("/analysts/{name}/disable", methods=_BOTH)
+@command_page(router, commands.DISABLE_ANALYST)
 def disable(request: Request, service: Served, caller: Holder, form: Form, name: str) -> Response:
     changes.check_editable_analyst(service, name)
     change = change_form(commands.DISABLE_ANALYST, _back(name), f"Disable {name}")
@@ -89,7 +95,7 @@ def disable(request: Request, service: Served, caller: Holder, form: Form, name:
     )
 
 
-@router.api_route("/analysts/{name}/enable", methods=_BOTH)
+@command_page(router, commands.ENABLE_ANALYST)
 def enable(request: Request, service: Served, caller: Holder, form: Form, name: str) -> Response:
     changes.check_editable_analyst(service, name)
     change = change_form(commands.ENABLE_ANALYST, _back(name), f"Enable {name}")
@@ -99,7 +105,7 @@ def enable(request: Request, service: Served, caller: Holder, form: Form, name: 
     )
 
 
-@router.api_route("/analysts/{name}/shares/{dataset}", methods=_BOTH)
+@command_page(router, commands.GIVE_SHARE)
 def share(request: Request, service: Served, caller: Holder, form: Form, name: str, dataset: str) -> Response:
     before = changes.check_changeable_share(service, name, dataset)
     total = service.catalog.find(dataset).settings
@@ -132,7 +138,7 @@ def share(request: Request, service: Served, caller: Holder, form: Form, name: s
     return carry_out(request, caller, change, form, ask, do)
 
 
-@router.api_route("/analysts/{name}/shares/{dataset}/withdraw", methods=_BOTH)
+@command_page(router, commands.WITHDRAW_SHARE)
 def withdraw(
     request: Request, service: Served, caller: Holder, form: Form, name: str, dataset: str
 ) -> Response:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import FormData
 
@@ -55,6 +56,11 @@ def change_form(
 ) -> Change:
     """Return the form of a command; title, lead and fields replace those of the command if they are given."""
     return Change(title or command.title, lead or command.lead, back, fields or command.fields, notes)
+
+
+def command_page(router: APIRouter, command: Command) -> Any:
+    """Return the decorator of the pages of a command: form, question and change at one address."""
+    return router.api_route(command.page, methods=["GET", "POST"])
 
 
 def confirm(

@@ -16,7 +16,7 @@ from privlearn.server.changes import commands
 from privlearn.server.changes import datasets as changes
 from privlearn.server.http.callers import Served
 from privlearn.server.http.limits import run_heavy
-from privlearn.server.pages.change import Question, Typed, carry_out, change_form, number_in
+from privlearn.server.pages.change import Question, Typed, carry_out, change_form, command_page, number_in
 from privlearn.server.pages.formatting import number
 from privlearn.server.pages.page import Form, page_router
 from privlearn.server.pages.signing import Holder
@@ -25,11 +25,10 @@ from privlearn.server.service import Service
 
 router = page_router()
 
-_BOTH = ["GET", "POST"]
 _SAME_SCHEMA = ("", "as before")
 
 
-@router.api_route("/add-dataset", methods=_BOTH)
+@command_page(router, commands.ADD_DATASET)
 async def add(request: Request, service: Served, caller: Holder, form: Form) -> Response:
     return await run_heavy(request, _add, request, service, caller, form)
 
@@ -72,7 +71,7 @@ def _add(request: Request, service: Service, caller: Caller, form: FormData) -> 
     return carry_out(request, caller, change, form, ask, do)
 
 
-@router.api_route("/console/{name}/refresh", methods=_BOTH)
+@command_page(router, commands.REFRESH_DATASET)
 async def refresh(request: Request, service: Served, caller: Holder, form: Form, name: str) -> Response:
     return await run_heavy(request, _refresh, request, service, caller, form, name)
 
@@ -105,7 +104,7 @@ def _refresh(request: Request, service: Service, caller: Caller, form: FormData,
     return carry_out(request, caller, change, form, ask, do)
 
 
-@router.api_route("/console/{name}/retire", methods=_BOTH)
+@command_page(router, commands.RETIRE_DATASET)
 def retire(request: Request, service: Served, caller: Holder, form: Form, name: str) -> Response:
     changes.find_editable_dataset(service, name)
     change = change_form(commands.RETIRE_DATASET, _back(name), f"Retire {name}")

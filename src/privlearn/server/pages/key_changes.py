@@ -14,20 +14,27 @@ from privlearn.server.changes import keys as changes
 from privlearn.server.changes.analysts import all_analysts
 from privlearn.server.changes.keys import end_of_day
 from privlearn.server.http.callers import Served
-from privlearn.server.pages.change import Question, Typed, carry_out, change_form, confirm, number_in
+from privlearn.server.pages.change import (
+    Question,
+    Typed,
+    carry_out,
+    change_form,
+    command_page,
+    confirm,
+    number_in,
+)
 from privlearn.server.pages.page import Form, PageId, page_router, render
 from privlearn.server.pages.signing import Holder
 from privlearn.server.timing import as_text, now
 
 router = page_router()
 
-_BOTH = ["GET", "POST"]
 _KEYS = ("/keys", "Keys")
 _DAYS = 90
 _MONITOR = "a monitor, which may only read the server's metrics"
 
 
-@router.api_route("/issue-key", methods=_BOTH)
+@command_page(router, commands.ISSUE_KEY)
 def issue(request: Request, service: Served, caller: Holder, form: Form, analyst: str = "") -> Response:
     people = [(one.name, one.title or one.name) for one in all_analysts(service) if not one.disabled]
     owner_field, expires = commands.ISSUE_KEY.fields
@@ -51,7 +58,7 @@ def issue(request: Request, service: Served, caller: Holder, form: Form, analyst
     return carry_out(request, caller, change, form, ask, do)
 
 
-@router.api_route("/keys/{id}/rotate", methods=_BOTH)
+@command_page(router, commands.ROTATE_KEY)
 def rotate(request: Request, service: Served, caller: Holder, form: Form, id: PageId) -> Response:
     old = changes.check_rotation(service, id, 0.0).caller
     whose = old.analyst or f"the {old.role}"
@@ -87,7 +94,7 @@ def rotate(request: Request, service: Served, caller: Holder, form: Form, id: Pa
     return carry_out(request, caller, change, form, ask, do)
 
 
-@router.api_route("/keys/{id}/revoke", methods=_BOTH)
+@command_page(router, commands.REVOKE_KEY)
 def revoke(request: Request, service: Served, caller: Holder, form: Form, id: PageId) -> Response:
     owner = changes.find_key_info(service, id).caller
     question = Question.about(commands.REVOKE_KEY, (("Key", id), ("Of", owner.name)))
