@@ -207,18 +207,18 @@ def long_polls(target: Target) -> str:
     return ""
 
 
-def rehearsals(target: Target) -> str:
-    """Eight connections that rehearse, each time with another delta."""
+def estimates(target: Target) -> str:
+    """Eight connections that ask for estimates, each time with another delta."""
     _, head = _signed_in(target)
     until = time.monotonic() + 15.0
 
-    def rehearse() -> None:
+    def estimate() -> None:
         while time.monotonic() < until:
             delta = random.uniform(1e-7, 9e-6)
-            asked = f"face=session&learner=smooth&epsilon=0.5&delta={delta}&rehearse=yes"
+            asked = f"face=session&learner=smooth&epsilon=0.5&delta={delta}"
             target.attack("GET", f"/desk/census/train?{asked}", "", None, head)
 
-    at_once(8, rehearse)
+    at_once(8, estimate)
     return ""
 
 
@@ -270,7 +270,7 @@ ATTACKS: dict[str, Attack] = {
     "long header": long_header,
     "half-sent headers": half_sent,
     "pipelined requests": pipelined,
-    "rehearsals": rehearsals,
+    "estimates": estimates,
     "growing trial": growing_trial,
     "long polls": long_polls,
     "many trainings": many_trainings,

@@ -203,6 +203,6 @@ def test_not_while_a_server_runs(tmp_path: Path) -> None:
     open_store(holder.owner)
     with (
         lock_directory(holder.owner.server.directory),
-        pytest.raises(AssertionError, match="another server runs"),
+        pytest.raises(AssertionError, match="another server or upgrade runs"),
     ):
         holder.type("privlearn restored owner.toml\n")

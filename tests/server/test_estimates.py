@@ -24,8 +24,6 @@ from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.holder.recipes import Recipe, estimator, kernel_learner
 from privlearn.server.job_kinds import training
 from privlearn.server.job_kinds.training import calibrate_training, estimate_training
-from privlearn.server.jobs import simulated_errors
-from privlearn.server.jobs.simulated_errors import simulate_errors
 from privlearn.server.refusals import TooLarge
 from privlearn.sessions import InteractivePredictor
 from tests.support.service_support import SCHEMA, load_clinic
@@ -229,71 +227,3 @@ def test_points_of_the_schema_are_made_up_once(
     monkeypatch.setattr(training, "plan", None)  # whatever is planned anew now fails
     assert estimate_training(offered, kernel, PROMISE, points="schema") == first
     assert calibrate_training(offered, kernel, other, "model", "schema") == fresh.mechanism
-
-
-@pytest.fixture
-def two_epsilons(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ends of the curve: each point is computed by itself."""
-    ends = (simulated_errors.EPSILONS[0], simulated_errors.EPSILONS[-1])
-    monkeypatch.setattr(simulated_errors, "EPSILONS", ends)
-    monkeypatch.setattr(simulated_errors.SessionSimulation, "epsilons", ends)
-
-
-@pytest.mark.usefixtures("two_epsilons")
-@pytest.mark.parametrize("mechanism", ["model", "function_release"])
-def test_rehearsed_errors_fall_with_epsilon(offered: OfferedDataSet, mechanism: str) -> None:
-    told = simulate_errors(offered, SVM, 1e-6, mechanism)
-    errors = [point["error"] for point in told["points"]]
-    assert told["measure"] == "error rate"
-    assert errors[0] > errors[-1] + 0.05
-    assert told["plain"] < told["guess"] - 0.1
-    assert abs(errors[-1] - told["plain"]) < 0.05
-    assert json.dumps(told)
-
-
-def _of_size(folder: Path, schema: Schema, records: int) -> OfferedDataSet:
-    """A data set of so many records, none of which is there to be read."""
-    owner = load_clinic(folder)
-    offered = OfferedDataSet("absent", owner.datasets["clinic"], schema, {}, owner)
-    offered.__dict__["records"] = records
-    return offered
-
-
-def test_a_rehearsal_of_few_records_is_a_fit(tmp_path: Path) -> None:
-    offered = _of_size(tmp_path, SCHEMA, 1500)
-    told = simulate_errors(offered, SVM, 1e-6)
-    fits = [
-        estimator(SVM, SCHEMA, Guarantee(1.0, 1e-6), random_state=draw).fit(offered.synthetic(1500, seed=0))
-        for draw in range(3)
-    ]
-    at_one = next(point["error"] for point in told["points"] if point["epsilon"] == 1.0)
-    test = offered.synthetic(2000, seed=1)
-    assert at_one == pytest.approx(np.mean([1.0 - fit.score(test) for fit in fits]), abs=1e-9)
-
-
-@pytest.mark.usefixtures("two_epsilons")
-def test_made_up_rows_stand_for_all_records(tmp_path: Path) -> None:
-    """More records, less noise; though the rows rehearsed on are as many."""
-    few, many = (
-        simulate_errors(_of_size(tmp_path, SCHEMA, records), SVM, 1e-6)["points"][0]["error"]
-        for records in (8000, 800_000)
-    )
-    assert few > many + 0.02
-
-
-@pytest.mark.usefixtures("two_epsilons")
-def test_a_guess_is_rehearsed_as_such(offered: OfferedDataSet) -> None:
-    """Two thousand people are too few for PINP: it answers from its first guess."""
-    told = simulate_errors(offered, SVM, 1e-6, "pinp")
-    assert told["points"][0]["error"] > told["plain"] + 0.1
-
-
-@pytest.mark.usefixtures("two_epsilons")
-def test_numbers_are_rehearsed_in_their_units(tmp_path: Path) -> None:
-    offered = _of_size(tmp_path, NUMBER, 5000)
-    for mechanism in ("model", "function_release"):
-        told = simulate_errors(offered, Recipe(model="regression"), 1e-6, mechanism)
-        errors = [point["error"] for point in told["points"]]
-        assert told["measure"] == "root mean squared error"
-        assert 1000 < told["guess"] < 2500
-        assert told["plain"] < errors[-1] < 0.9 * told["guess"] < errors[0]

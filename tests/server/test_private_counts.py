@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from privlearn.server.jobs.simulated_errors import simulate_errors
 
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
@@ -13,7 +14,6 @@ from privlearn.server.api.datasets import DataSetAnswer
 from privlearn.server.job_kinds.training import estimate_training
 from privlearn.server.jobs import queue, results
 from privlearn.server.jobs import running as training
-from privlearn.server.jobs.simulated_errors import simulate_errors
 from privlearn.server.service import Service
 from tests.support.service_support import changed, load_clinic, model_request
 

@@ -435,9 +435,9 @@ def test_a_job_and_a_session_keep_the_version_they_were_asked_on(service: Servic
     assert session.version == 1
     assert SessionCertificate.from_dict(session.certificate).task.total == 200
     points = service.catalog.find("ward").synthetic(3).drop_columns(["outcome"])
-    first = service.predict(alice, job.id, points)
+    first = service.predict(alice, service.session(alice, job.id), points)
     service._sessions.discard(job.id)  # and reads its table again
-    again = service.predict(alice, job.id, points)
+    again = service.predict(alice, service.session(alice, job.id), points)
     assert first.scores.tolist() == again.scores.tolist()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from privlearn.budget.ledger import Ledger
 from privlearn.data.schema.private_bounds import PrivateBounds
 from privlearn.server.access.keys import Caller
 from privlearn.server.holder.settings import Owner
-from privlearn.server.http.fair_share import FairShare
 from privlearn.server.jobs.workers import RunningJob
 from privlearn.server.pages.formatting import number, number_below
 from privlearn.server.store import events
@@ -224,10 +223,8 @@ def test_what_has_no_id_is_not_found(served: Served, page: str, id: str) -> None
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("learner", ["logistic", "kernel"])
 @pytest.mark.parametrize("face", ["session", "release", "points", "machine"])
-def test_whatever_can_be_asked_for_is_estimated_and_rehearsed(
-    served: Served, face: str, learner: str, delta: str
-) -> None:
-    asked = {"face": face, "learner": learner, "epsilon": "0.5", "delta": delta, "rehearse": "yes"}
+def test_whatever_can_be_asked_for_is_estimated(served: Served, face: str, learner: str, delta: str) -> None:
+    asked = {"face": face, "learner": learner, "epsilon": "0.5", "delta": delta}
     with browsing(served, "alice") as client:
         page = client.get("/desk/clinic/train", params=asked)
     if face == "machine" and delta == "0":
@@ -235,7 +232,6 @@ def test_whatever_can_be_asked_for_is_estimated_and_rehearsed(
         return
     assert page.status_code == 200
     assert "Noise against epsilon" in page.text
-    assert "Error rate against epsilon" in page.text
     assert re.search(r"(Clear|Noisy|Drowned)\.", text_of(page))
 
 
@@ -460,21 +456,6 @@ def test_a_file_that_is_too_large_is_refused_on_a_page(served: Served) -> None:
         answer = client.post("/verify", files={"file": ("x.privlearn", b"0" * (33 << 20))})
     assert answer.status_code == 413
     assert "smaller batches" in text_of(answer)
-
-
-def test_one_rehearsal_at_a_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Taken(FairShare):
-        @asynccontextmanager
-        async def acquire(self, name: str, amount: int = 1) -> AsyncIterator[None]:
-            async with super().acquire("bob"), super().acquire(name, amount):
-                yield
-
-    taken = Taken(1, "slots to simulate errors", timeout=0.01)
-    monkeypatch.setattr(served.app.state.shared, "rehearsals", taken)
-    with browsing(served, "alice") as client:
-        answer = client.get("/desk/clinic/train", params=ASKED | {"rehearse": "yes"})
-    assert "All of the slots to simulate errors are in use" in text_of(answer)
-    assert "Decide" in answer.text  # the estimate itself is there
 
 
 @pytest.mark.parametrize("value", [0.1, 1e-6, 2.5, 1 / 3, 0.30000000000000004, 1e-10])

@@ -44,7 +44,6 @@ class Shared:
         self.quick = CapacityLimiter(QUICK_AT_ONCE)
         self.threads = FairShare(HEAVY_AT_ONCE, "threads for heavy requests")
         self.computing = FairShare(1, "time to compute predictions")
-        self.rehearsals = FairShare(1, "slots to simulate errors")
         self.bodies = FairShare(limits.bodies_megabytes * MEGABYTE, "capacity for large bodies")
         self.reading = FairShare(limits.reading_megabytes * MEGABYTE, "memory to read bodies")
         self._polls: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The view of an estimate: a verdict, a few numbers, and figures of noise and error against epsilon."""
+"""The view of an estimate: a verdict, a few numbers, and the figure of noise against epsilon."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from privlearn.mechanisms.mechanism import MECHANISMS
 from privlearn.server.access.keys import Caller
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.jobs.requests import JobRequest
-from privlearn.server.jobs.simulated_errors import simulate_errors
 from privlearn.server.pages.choices import FormOfRelease
-from privlearn.server.pages.figures import Axis, Figure, Line, round_ticks
+from privlearn.server.pages.figures import Axis, Figure, Line
 from privlearn.server.pages.formatting import number
 from privlearn.server.service import Service
 
@@ -74,35 +73,6 @@ def make_estimate_view(found: Mapping[str, Any], guarantee: Guarantee, weakness:
         _MEANING[found["verdict"]],
         [_price(guarantee), *_properties(found)],
         _figure(found["curve"], guarantee.epsilon),
-    )
-
-
-def error_figure(offered: OfferedDataSet, learner: str, face: FormOfRelease, guarantee: Guarantee) -> Figure:
-    """Return the figure of error against epsilon on synthetic rows; the first call takes seconds."""
-    found = simulate_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)
-    points = [(entry["epsilon"], entry["error"]) for entry in found["points"]]
-    begin, end = points[0][0], points[-1][0]
-    levels = [error for _, error in points] + [found["plain"], found["guess"]]
-    return Figure(
-        id="error",
-        title=f"{found['measure'].capitalize()} against epsilon, on made-up rows",
-        description=f"It goes from {points[0][1]:.3g} at epsilon {begin:g} to {points[-1][1]:.3g} at epsilon {end:g}. "
-        f"Without privacy it is {found['plain']:.3g}; always the same answer gives {found['guess']:.3g}.",
-        x=Axis(begin, end, "log"),
-        y=Axis(0.0, 1.05 * max(levels)),
-        x_ticks=[(tick, f"{tick:g}") for tick in (0.05, 0.2, 1.0, 5.0) if begin <= tick <= end],
-        y_ticks=[(tick, number(tick)) for tick in round_ticks(max(levels))],
-        x_label="epsilon (dotted: what you ask for)",
-        lines=[
-            Line("with privacy", points, "line-main"),
-            _level("without", found["plain"], begin, end, "line-plain"),
-            _level("always the same answer", found["guess"], begin, end, "line-chance"),
-        ],
-        requested=guarantee.epsilon,
-        table=[
-            ["epsilon", found["measure"]],
-            *([f"{epsilon:g}", f"{error:.3g}"] for epsilon, error in points),
-        ],
     )
 
 

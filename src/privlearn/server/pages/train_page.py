@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 import pyarrow as pa
 from fastapi import Request
@@ -20,7 +19,7 @@ from privlearn.server.holder.datasets import OfferedDataSet, check_budget_left
 from privlearn.server.holder.recipes import Recipe
 from privlearn.server.http.bodies import content_of
 from privlearn.server.http.callers import Served
-from privlearn.server.http.limits import run_heavy, shared_of
+from privlearn.server.http.limits import run_heavy
 from privlearn.server.http.media_types import CSV, read_rows, reading
 from privlearn.server.jobs.requests import JobRequest
 from privlearn.server.pages.choices import (
@@ -33,12 +32,11 @@ from privlearn.server.pages.choices import (
     is_form_token,
     new_form_token,
 )
-from privlearn.server.pages.estimate_view import EstimateView, error_figure, estimate_view
-from privlearn.server.pages.figures import Figure
+from privlearn.server.pages.estimate_view import EstimateView, estimate_view
 from privlearn.server.pages.formatting import number, number_below
 from privlearn.server.pages.page import page_router, render, text_of
 from privlearn.server.pages.signing import Analyst, RowsForm
-from privlearn.server.refusals import Busy, Conflict, NotFound, TooLarge, TooMany
+from privlearn.server.refusals import Conflict, NotFound, TooLarge, TooMany
 from privlearn.server.service import MAX_TEXT_LENGTHS, Service
 
 router = page_router()
@@ -50,17 +48,7 @@ _SENT_BEFORE = "This form was sent before with something else in it. If you want
 @router.get("/desk/{name}/train")
 async def plan(request: Request, service: Served, caller: Analyst, name: str) -> Response:
     """Show the form; if it is filled in, with an estimate."""
-    typed = request.query_params
-    if not typed.get("rehearse"):
-        return await run_heavy(request, _page, request, service, caller, name, typed)
-    try:
-        async with shared_of(request).rehearsals.acquire(caller.name):  # they take seconds: one at a time
-            return await run_heavy(request, _page, request, service, caller, name, typed)
-    except (Busy, TooMany) as error:
-        without = {**typed, "rehearse": ""}
-        return await run_heavy(
-            request, _page, request, service, caller, name, without, {"": as_sentence(error)}
-        )
+    return await run_heavy(request, _page, request, service, caller, name, request.query_params)
 
 
 @router.post("/desk/{name}/train")
@@ -130,12 +118,9 @@ def _page(
     form = Choices.of(typed, offered, share)
     face, guarantee, wrong = form.meaning(offered.settings.neighbours)
     estimate: EstimateView | None = None
-    rehearsal: Figure | None = None
     if typed and face is not None and guarantee is not None:
         try:
             estimate = estimate_view(service, caller, offered, form.learner, face, guarantee)
-            if typed.get("rehearse") and estimate.verdict:
-                rehearsal = error_figure(offered, form.learner, face, guarantee)
         except (InvalidParameter, NotFound, TooMany) as error:
             wrong |= errors_by_field(error)
     wrong |= errors or {}
@@ -155,8 +140,6 @@ def _page(
         new_form_token=new_form_token(),
         errors=wrong,
         estimate=estimate,
-        rehearsal=rehearsal,
-        rehearse=urlencode({name: getattr(form, name) for name in (*FIELDS, "once")} | {"rehearse": "yes"}),
         affordable=affordable,
         decision=_decision(share, guarantee, affordable),
         approval=_approval(offered, face, guarantee),
