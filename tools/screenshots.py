@@ -62,7 +62,7 @@ def as_analyst(
     with visiting(browser, server, "alice", viewport=window, color_scheme=scheme) as page:
         keep(page, f"desk{suffix}")
         if not suffix:
-            page.goto(f"{server.url}/desk/census/train?learner=logistic&epsilon=0.2&delta=1e-6&rehearse=yes")
+            page.goto(f"{server.url}/desk/census/train?learner=logistic&epsilon=0.2&delta=1e-6")
             keep(page, "estimate", page.locator("#estimate"))
         page.goto(session)
         for column, value in {

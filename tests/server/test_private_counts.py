@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from privlearn.server.jobs.simulated_errors import simulate_errors
 
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
@@ -40,7 +39,7 @@ def test_everything_shown_is_what_is_expected(tmp_path: Path) -> None:
             assert training.run_job(service.store, service.catalog, claimed) == ""
         found = [results.find(service.store, None, each.id).certificate for each in (job, trial)]
         recipe, promise = offered.learners["logistic"], Guarantee(1.0, 1e-6, "add_remove")
-        told = estimate_training(offered, recipe, promise), simulate_errors(offered, recipe, 1e-6)
+        told = estimate_training(offered, recipe, promise)
         shown.append((DataSetAnswer.of(offered).model_dump(), found, told))
         with pytest.raises(InvalidParameter, match="would reveal that number"):
             service.ask(ALICE, SESSION)

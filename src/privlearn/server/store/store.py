@@ -11,7 +11,7 @@ from privlearn.budget.composition import Amount, Cost, RenyiComposition
 from privlearn.budget.ledger import Ledger, create_budget
 from privlearn.budget.statement import read_composition
 from privlearn.budget.storage import SERVICE, also_excluding, creating, excluding
-from privlearn.budget.store import creating as ledger_creating
+from privlearn.budget.tables import creating as ledger_creating
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.server.access.keys import HOLDER
