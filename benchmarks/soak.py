@@ -1,6 +1,6 @@
 """An hour of mixed load on a whole deployment, with a part of it killed every two minutes.
 
-    python -m benchmarks.soak [--minutes 60] [--pause 120] [--analysts 4] [--seed 0]
+    PYTHONPATH=. python benchmarks/soak.py [--minutes 60] [--pause 120] [--analysts 4] [--seed 0]
 
 nginx with the settings of docs/how-to/serve.md in front of two servers on one PostgreSQL, all on this machine.
 Analysts ask through nginx as in `benchmarks.killed_servers`, an approver decides, and one more analyst asks a small
@@ -25,8 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
-
-from benchmarks.killed_servers import (
+from killed_servers import (
     APPROVAL,
     COST,
     KILLS,
@@ -37,6 +36,7 @@ from benchmarks.killed_servers import (
     kill,
     kill_processes,
 )
+
 from privlearn.client import Client, Unreachable
 from privlearn.errors import LedgerError
 from privlearn.server.access.keys import create_key

@@ -118,15 +118,17 @@ MUTANTS: list[Mutant | TextMutant] = [
             ...
     """, TRAININGS),
     Mutant("service: an error tells what is in a cell", "privlearn.server.jobs.running:reason_of", "str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "str(error)", TRAININGS),
-    Mutant("service: an error tells the analyst", "privlearn.server.jobs.running:run_job", "_FAILED + _spending(store, job)", "str(error)", TRAININGS),
-    Mutant("service: the clock tells", "privlearn.server.jobs.running:run_job", "wait_for_end_of_slot(began, offered.settings.training_seconds)", "", TRAININGS),
+    Mutant("service: an error tells the analyst", "privlearn.server.jobs.running:run_job", "f\"{queue.FAILED}; {_spending(store, job)}\"", "str(error)", TRAININGS),
+    Mutant("service: the clock tells", "privlearn.server.jobs.running:run_job", "wait_for_end_of_slot(began, offered.first_slot(job.learner))", "", TRAININGS),
     Mutant("service: rows are read before the cost is reserved", "privlearn.server.jobs.running:_compute", "price = price_job(kind, context, ledger)", """
         price = price_job(kind, context, ledger)
         context.offered.read_rows()
     """, (*TRAININGS, *GUEST_KINDS)),
     Mutant("service: another mechanism than was paid for", "privlearn.server.job_kinds.training:check_same", "mechanism != charged", "False", TRAININGS),
-    Mutant("service: a refusal after rows were read", "privlearn.server.jobs.running:run_job", "_FAILED + _STANDS if _is_charged(store, job) else f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", "f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", GUEST_KINDS),
+    Mutant("service: a refusal after rows were read", "privlearn.server.jobs.running:run_job", "f\"{queue.FAILED}; {_STANDS}\" if _is_charged(store, job) else f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", "f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", GUEST_KINDS),
     Mutant("service: a plan that costs more than was asked for", "privlearn.server.jobs.running:price_job", "not mechanism.guarantee <= context.guarantee", "False", GUEST_KINDS),
+    Mutant("service: a refused commit is tried again", "privlearn.server.jobs.running:_commit", "return f\"{queue.FAILED}; {_spending(store, job)}\", str(error)", "raise", TRAININGS),
+    Mutant("service: the log quotes why a job failed", "privlearn.server.jobs.queue:_end", "{\"job\": job_id, \"failure\": failure}", "{\"job\": job_id, \"failure\": reason or failure}", TRAININGS),
     Mutant("service: a job that keeps dying is tried for ever", "privlearn.server.jobs.running:_compute", "job.attempts > queue.MAX_ATTEMPTS", "False", TRAININGS),
     Mutant("service: a plan that no ledger takes is accepted", "privlearn.server.jobs.running:price_job", """
         check_purpose(purpose)

@@ -451,7 +451,7 @@ def test_a_retired_data_set_does_nothing_new_and_keeps_what_there_is(ward: Servi
         with pytest.raises(InvalidParameter, match="retired"):
             ward.ask(CAROL, model_request("ward", "release", "logistic", 0.1, trial=trial))
     points = ward.catalog.find("ward").synthetic(2).drop_columns(["outcome"])
-    assert len(ward.predict(CAROL, job.id, points).predictions) == 2
+    assert len(ward.predict(CAROL, ward.session(CAROL, job.id), points).predictions) == 2
     run_next(ward)
     assert ward.job(CAROL, waiting.id).state == "done"
     with pytest.raises(Conflict, match="is retired"):
