@@ -537,5 +537,5 @@ def test_names_that_differ_by_case_only_are_refused(service: Service) -> None:
 
 
 def test_the_lock_is_the_owners_alone(service: Service) -> None:
-    lock = service.owner.server.folder / "server.lock"
+    lock = service.owner.server.directory / "server.lock"
     assert lock.stat().st_mode & 0o077 == 0
