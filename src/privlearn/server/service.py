@@ -496,7 +496,7 @@ def lock_directory(directory: Path) -> IO[str]:
     except OSError:
         lock.close()
         raise LedgerError(
-            f'another server or upgrade runs on {directory}: stop it first, or put `ledger = "postgresql://..."` into the '
-            "holder's file, which several servers can share"
+            f"another server or upgrade runs on {directory}: stop it first, or put "
+            '`ledger = "postgresql://..."` into the holder\'s file, which several servers can share'
         ) from None
     return lock
