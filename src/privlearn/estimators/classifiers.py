@@ -123,15 +123,17 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         Budget to charge before the data is used. Without one nothing is recorded, and the first `fit` warns.
     accept_weak_privacy : bool, default=False
         Allows an epsilon above 20 or a delta of at least 1/n; the release then states that it is hardly private.
-    progress : callable, optional
-        Called with (problem, number of problems, iteration) while training.
+    progress : bool or callable, optional
+        True shows the iterations on standard error; a function is called with (problem, number of problems, iteration).
+        Both depend on the records: they are for the trusted side.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits. Anything else is for tests and experiments, and the release is marked "not private".
 
     Attributes
     ----------
     certificate_ : Certificate
-        Theorem, constants, and what epsilon covers.
+        Theorem, constants, and what epsilon covers. ``guarantee_`` is its guarantee. There is no ``n_iter_``: the
+        number of iterations depends on the records.
     release_ : Release
         The file that may leave: ``release_.save(path)``.
     classes_ : array
@@ -183,7 +185,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         tolerance: str | float = "auto",
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self._store(locals())

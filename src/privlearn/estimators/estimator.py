@@ -68,7 +68,7 @@ class PrivateEstimator(Learner):
     tolerance: str | float
     ledger: Budget | None
     accept_weak_privacy: bool
-    progress: Progress | None
+    progress: Progress | bool | None
     random_state: int | np.random.Generator | None
 
     _default_loss: ClassVar[str]
@@ -77,6 +77,7 @@ class PrivateEstimator(Learner):
 
     coefficients_: Array
     certificate_: Certificate
+    guarantee_: Guarantee
     release_: Release
     n_features_in_: int
 
@@ -144,9 +145,10 @@ class PrivateEstimator(Learner):
             )
         if self.schema is not None:
             as_schema(self.schema)  # refuses what the constructor stored unread
-        if self.progress is not None and not callable(self.progress):
+        if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise InvalidParameter(
-                f"progress must be a function of (problem, problems, iteration), not {preview(self.progress)}"
+                "progress must be True, or a function of (problem, problems, iteration), not "
+                f"{preview(self.progress)}"
             )
         self.select_loss()
         relation = get_relation(self.neighbours)
@@ -220,6 +222,7 @@ class PrivateEstimator(Learner):
         """Set the fitted attributes from a release."""
         self.coefficients_ = release.model.coefficients
         self.certificate_ = release.certificate
+        self.guarantee_ = release.certificate.guarantee
         self.release_ = release
         if self.schema is not None:
             self.feature_names_in_ = np.array(list(self.schema.columns), dtype=object)

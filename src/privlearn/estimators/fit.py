@@ -24,7 +24,7 @@ from privlearn.estimators.calibration import Centrable, calibrate_mechanism, che
 from privlearn.estimators.cluster.oracle import ClusterOracle
 from privlearn.estimators.cluster.rows import FeaturesOnCluster
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import RowIndices, TrainingRows
+from privlearn.estimators.training_rows import RowIndices, TrainingRows, show_progress
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.search import Search
@@ -110,7 +110,8 @@ class Fit:
     def oracle(self, task: Task) -> MemoryOracle:
         """Return what mechanisms of that task may query: rows in memory, or on a cluster."""
         kind = ClusterOracle if isinstance(self.rows.features, FeaturesOnCluster) else MemoryOracle
-        return kind(self.rows, task, self.estimator.progress)
+        progress = self.estimator.progress
+        return kind(self.rows, task, show_progress if progress is True else progress or None)
 
     def run(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Array:
         """Touch the data: return what the mechanism releases, its noise included; see `model`."""

@@ -104,7 +104,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         tolerance: str | float = "auto",
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self._store(locals())

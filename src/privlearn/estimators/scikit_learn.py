@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer
 from sklearn.utils import get_tags
 
 from privlearn.errors import InvalidParameter
@@ -105,9 +107,27 @@ def _check_steps(pipeline: Pipeline, instead: str) -> None:
 
 
 def _reads_rows(step: Any) -> bool:
-    """Return whether a step is fitted on rows; frozen steps and those tagged as stateless are not."""
+    """Return whether a step is fitted on rows; not if it is frozen, tagged as stateless, or made of such parts."""
     if step is None or isinstance(step, str | FrozenEstimator):
         return False
+    # Exact types: a subclass may read rows in its `fit`.
+    match step:
+        case Pipeline(steps=steps) if type(step) is Pipeline:
+            return any(_reads_rows(part) for _, part in steps)
+        case FeatureUnion(transformer_list=parts) if type(step) is FeatureUnion:
+            return any(_reads_rows(part) for _, part in parts)
+        case ColumnTransformer(transformers=parts) if type(step) is ColumnTransformer:
+            # A function that selects columns, and transformers of what is left over, see the table.
+            chosen = any(callable(columns) for _, _, columns in parts) or not isinstance(step.remainder, str)
+            return chosen or any(_reads_rows(part) for _, part, _ in parts)
+        case PolynomialFeatures() if type(step) is PolynomialFeatures:
+            return False
+        case SplineTransformer(knots=knots) if type(step) is SplineTransformer:
+            return isinstance(knots, str)
+        case OneHotEncoder() if type(step) is OneHotEncoder:
+            # An unknown category must not raise, and counts of categories must not decide.
+            fixed = not isinstance(step.categories, str) and step.handle_unknown == "ignore"
+            return not (fixed and step.min_frequency is None and step.max_categories is None)
     try:
         return bool(get_tags(step).requires_fit)
     except AttributeError:  # the step has no tags

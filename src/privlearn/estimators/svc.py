@@ -23,8 +23,8 @@ class PrivateSVC(PrivateLinearClassifier):
 
     All parameters and attributes are those of `PrivateLinearClassifier`, and one more. ``loss`` is ``"huber_hinge"``
     (default for two classes), ``"smoothed_hinge"``, ``"hinge"`` (output perturbation only), a `Loss` with another
-    width, ``"multinomial"`` (default for more), or ``"auto"``, which is logistic if probabilities are
-    requested that cannot be estimated from counts of scores.
+    width, ``"multinomial"`` (softmax, default for more than two classes: it has `predict_proba`), or ``"auto"``, which
+    is logistic if probabilities are requested that cannot be estimated from counts of scores.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class PrivateSVC(PrivateLinearClassifier):
         tolerance: str | float = "auto",
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         random_state: int | np.random.Generator | None = None,
         probability: bool = False,
     ) -> None:
@@ -93,8 +93,12 @@ class PrivateSVC(PrivateLinearClassifier):
 
     @property
     def predict_proba(self) -> Callable[[Any], Array]:
-        """Return the probability of each class, in the order of ``classes_``; absent without ``probability=True``."""
-        if not self.probability:
+        """Return the probability of each class, in the order of ``classes_``.
+
+        For two classes it needs ``probability=True``. More classes are learnt by softmax, which has probabilities.
+        """
+        softmax = hasattr(self, "release_") and self.release_.model.has_probabilities
+        if not self.probability and not softmax:
             raise AttributeError(
                 "predict_proba needs PrivateSVC(probability=True), which estimates probabilities privately. Or use "
                 "PrivateLogisticRegression"

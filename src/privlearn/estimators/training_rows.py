@@ -6,6 +6,7 @@ Features have shape (n, dimension) and rows of norm at most 1. Solvers see targe
 from __future__ import annotations
 
 import dataclasses
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -325,6 +326,14 @@ class TrainingRows:
 
 def _some(weights: Array | None, indices: RowIndices) -> Array | None:
     return None if weights is None else weights[indices]
+
+
+def show_progress(problem: int, problems: int, iteration: int) -> None:
+    """PRIVATE: draw the solver's progress on standard error, on one line."""
+    bar = "#" * (iteration % 40 + 1)
+    text = f"solving {problem + 1} of {problems}: iteration {iteration:3d} {bar:<40}"
+    sys.stderr.write(f"\r{text}")
+    sys.stderr.flush()
 
 
 def _likeliest(scores: Array) -> NDArray[np.intp]:

@@ -326,7 +326,7 @@ def kernel_from_name(
         return kernel
     if callable(kernel):
         return Kernel.from_callable(kernel, bound=_require_bound(bound))
-    kind = KERNELS.get(kernel) if isinstance(kernel, str) else None
+    kind = KERNELS.get("polynomial" if kernel == "poly" else kernel) if isinstance(kernel, str) else None
     if kind is None:
         raise InvalidParameter(
             f"kernel must be one of {', '.join(KERNELS)} or a function, not {preview(kernel)}"

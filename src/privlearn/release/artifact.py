@@ -30,7 +30,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.imports import VIEWS
 from privlearn.release.agreement import check_agreement, check_noise, check_output
@@ -149,6 +151,25 @@ class Release(SignedArchive):
         """Return the same model with a threshold that was chosen from its evaluation; see `decided_by`."""
         return self.decided_by(Decision(threshold), evaluation)
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class or number of each row: of a table, a list of dicts, an array, or raw rows."""
+        return self.model.predict(_columns(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, in the order of `classes_`."""
+        return self._classifier.predict_proba(_columns(X))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Return the classes, in the order of `predict_proba`."""
+        return self._classifier.classes
+
+    @property
+    def _classifier(self) -> LinearModel:
+        if not isinstance(self.model, LinearModel):
+            raise InvalidParameter("a regression has no classes and no probabilities. Use predict")
+        return self.model
+
     def effects(self, curvature: Any = None, *, level: float = 0.95) -> Any:
         """Return the effect of each column on the score, and which effects exceed the noise: `privlearn.effects`."""
         return VIEWS["effects"](self, curvature, level=level)
@@ -252,6 +273,20 @@ Outcome = Release | CountsFile
 def read_outcome(raw: bytes) -> Outcome:
     """Read a release or a file of counts, by its stated format."""
     return CountsFile.from_bytes(raw) if format_of(raw) == CountsFile.format else Release.from_bytes(raw)
+
+
+def _columns(X: Any) -> Any:
+    """Return rows given as dicts as columns, a missing key as a missing cell; one dict of cells is one row."""
+    rows = [X] if isinstance(X, Mapping) and X and not any(map(_is_column, X.values())) else X
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
+        return X
+    return {
+        name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)
+    }
+
+
+def _is_column(cells: Any) -> bool:
+    return hasattr(cells, "__len__") and not isinstance(cells, str | bytes)
 
 
 def _check_refinement(release: Release, members: Mapping[str, bytes]) -> None:

@@ -65,8 +65,8 @@ class InteractivePredictor:
         Stays on the trusted side. Give it the records with `KernelLearner.read`: the session solves, once the ledger is
         charged. The functions of a fitted learner are taken as they are. The session keeps what the learner holds now;
         fitting the learner again or setting its parameters changes no session.
-    guarantee : Guarantee
-        Guarantee of all answers together; delta must be above 0.
+    guarantee : Guarantee, optional
+        Guarantee of all answers together; delta must be above 0. Or pass ``epsilon``, ``delta`` and ``neighbours``.
     mechanism : {"function_release", "pinp"}, default="function_release"
         ``function_release``: noise of the same size in every answer, for any number. ``pinp``: JT13 Algorithm 1.
     state : path or SharedStore
@@ -98,9 +98,12 @@ class InteractivePredictor:
     def __init__(
         self,
         learner: SessionLearner,
-        guarantee: Guarantee,
+        guarantee: Guarantee | None = None,
         mechanism: str = "function_release",
         *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        neighbours: str = "replace_one",
         state: str | Path | SharedStore,
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
@@ -109,6 +112,9 @@ class InteractivePredictor:
         queries: int | None = None,
         failure: float | None = None,
     ) -> None:
+        if (guarantee is None) == (epsilon is None):
+            raise InvalidParameter("pass epsilon=... and delta=..., or a Guarantee, and not both")
+        guarantee = guarantee or Guarantee(epsilon or 0.0, delta, neighbours)
         frozen = freeze(learner)
         randomness = randomness_from(random_state)
         requested = {"queries": queries, "failure": failure}

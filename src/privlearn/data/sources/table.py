@@ -301,6 +301,9 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
         return [str(name) for name in data], list(data.values()).__getitem__
     if not isinstance(data, pa.Table | pa.RecordBatch):
         if not hasattr(data, "__arrow_c_stream__"):
+            method = {"LazyFrame": "collect", "DataFrame": "compute"}.get(type(data).__name__)
+            if method is not None and hasattr(data, method):  # polars, Dask
+                raise DataError(f"these rows are not computed yet. Pass X.{method}().")
             raise DataError(
                 f"a {type(data).__name__} is not a table. Pass a pandas, polars or pyarrow table, a dict of arrays "
                 "or a 2-D numpy array (for arrays without a schema, set norm_bound and classes)."
