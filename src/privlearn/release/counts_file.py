@@ -27,6 +27,7 @@ from privlearn.arrays import Array
 from privlearn.errors import VerificationError, whole_number
 from privlearn.mechanisms.noise import grid_step
 from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.mechanisms.statistics.scoring import NoisyScoring
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.summed.summed_moments import SummedMoments
 from privlearn.mechanisms.task import Task
@@ -43,7 +44,7 @@ from privlearn.release.mechanism_output import check_grid
 from privlearn.release.run_record import RunRecord
 
 _KINDS: dict[str, type[NoisyCounts]] = {
-    kind.name: kind for kind in (NoisyCounts, SummedCounts, SummedMoments)
+    kind.name: kind for kind in (NoisyCounts, SummedCounts, SummedMoments, NoisyScoring)
 }
 _RUN = "run.json"
 
@@ -85,6 +86,7 @@ class CountsCertificate(BaseCertificate):
         guarantee = read_guarantee(record["claim"])
         names = NoisyCounts.calibrated_constants
         chosen = read_calibration(constants, names, guarantee) if guarantee.is_private else {names[0]: 0.0}
+        kinds = {"kinds": tuple(constants["kinds"])} if kind is NoisyScoring else {}
         summed = [name for name in ("parties", "noise_shares", "parties_per_person") if name in constants]
         return kind(
             guarantee,
@@ -94,6 +96,7 @@ class CountsCertificate(BaseCertificate):
             shares=tuple(float(share) for share in constants["shares"]),
             noise=theorem["noise"],
             **{name: whole_number(constants[name], name) for name in summed},
+            **kinds,
             **chosen,
         )
 
@@ -207,7 +210,7 @@ class CountsFile(SignedArchive):
 
 def _check_noise(tables: Sequence[Array], mechanism: NoisyCounts) -> None:
     """Raise VerificationError for counts off the grid of their noise; sums of several holders have a finer grid."""
-    if type(mechanism) is not NoisyCounts or not mechanism.guarantee.is_private:
+    if type(mechanism) not in (NoisyCounts, NoisyScoring) or not mechanism.guarantee.is_private:
         return
     for table, scale in zip(tables, mechanism.scales, strict=True):
         check_grid(table, grid_step(scale), "counts")

@@ -108,7 +108,7 @@ def read_cells(table: Any, schema: Schema) -> tuple[PackedCells, Array | None, i
 
     def read(block: Any) -> None:
         rows = read_block(block, names, schema)
-        cells.add({name: _read_column(name, column, rows.column(name)) for name, column in described.items()})
+        cells.add({name: read_column(name, column, rows.column(name)) for name, column in described.items()})
         weighing.add(rows)
 
     for _ in read_each(open_table(table, schema, names), read):
@@ -165,7 +165,7 @@ def _products(
     return count((products < 0).astype(np.int64), 2, sizes)
 
 
-def _read_column(name: str, column: DescribedColumn, cells: Any) -> NDArray[Any]:
+def read_column(name: str, column: DescribedColumn, cells: Any) -> NDArray[Any]:
     """PRIVATE: return the index of each listed value, or each number; dates as days since the lower bound."""
     label = f"column {name!r}"
     if isinstance(column, CategoryColumn | OrdinalColumn):

@@ -1,0 +1,206 @@
+"""Public: the sums that estimates are computed from, their shares of the budget, and how wide intervals will be.
+
+The sums are released one after the other (docs/theory/inference.md):
+
+    counts of each variable, the outcome and the exposure      where rows are centred, and their scale
+    score, information               several approximate rounds of Fisher scoring; one for linear models
+    counts of residuals              where residuals are cut
+    score, information, moments      the last round, from which estimates and intervals follow
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import InvalidParameter, did_you_mean
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.statistics.scoring import COUNTS, MATRIX, VECTOR, NoisyScoring
+from privlearn.statistics.description.layout import described_columns
+from privlearn.statistics.layout import CountsLayout
+from privlearn.statistics.regression.design import NORM, Design, Levels, Numbers, design_of, read_variable
+from privlearn.statistics.regression.families import FAMILIES, OUTCOME_CELLS, Family, family_of
+from privlearn.statistics.regression.formula import Formula, Variable, parse_formula
+from privlearn.statistics.regression.grids import Grid
+
+KIND = "estimates"
+VARIABLE_CELLS = 64
+RESIDUAL_EDGES = tuple(2.0 ** (step / 2.0) for step in range(-12, 11))
+"""Sizes of residuals between which they are counted, in units of the outcome's spread."""
+
+_SHARES = {"variables": 0.08, "round": 0.055, "residuals": 0.02, "information": 0.2, "moments": 0.08}
+"""Shares of the squared ratio; the last score has the rest. A round has half of its share for each sum."""
+
+_MIN_CUT, _MAX_CUT = 3.0, 8.0
+"""Residuals are cut at a multiple of their deviation: the more records, the larger, since noise grows with it."""
+
+_TYPICAL_INFORMATION = {"logistic": 0.64, "linear": 0.95, "poisson": 0.35}
+"""Mean information of a record over its bound: for a rate of 0.2, residuals cut at 3 deviations, the mean count."""
+_TYPICAL_RESIDUAL = {"logistic": 0.16, "linear": 1.0, "poisson": 1.0}
+_TYPICAL_INFLATION = 1.5
+"""Variance inflation of a coefficient by the correlation of its term with the others."""
+_MIN_STRENGTH = 1.5
+"""Least ratio of the expected information to the spectral norm of its noise for which an estimate is offered."""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """What is to be estimated: parsed and checked against the schema, before any row is read."""
+
+    formula: str
+    family: Family
+    outcome: Mapping[str, Any]
+    design: Design
+    exposure: Numbers | None
+
+    @property
+    def outcome_grid(self) -> Grid:
+        """Return the cells of the outcome's histogram; two for classes."""
+        return grid_of_outcome(self.outcome)
+
+
+def grid_of_outcome(outcome: Mapping[str, Any]) -> Grid:
+    """Return the cells of the outcome's histogram; two for classes."""
+    if "event" in outcome:
+        return Grid(0.0, 1.0, 0.0, 2)
+    return Grid.between(outcome["lower"], outcome["upper"], OUTCOME_CELLS)
+
+
+def grid_of_variable(variable: Numbers) -> Grid:
+    """Return the cells of the histogram of a variable of numbers."""
+    return Grid.between(variable.lower, variable.upper, VARIABLE_CELLS)
+
+
+def read_request(formula: str, schema: Schema, family: str | None, exposure: str | None) -> ModelRequest:
+    """Return the model that a formula and a schema describe; raise InvalidParameter for one that is not offered."""
+    parsed = parse_formula(formula)
+    if schema.rows_per_person > 1:
+        raise InvalidParameter(
+            "persons have several rows, and no column names the person. State person: COLUMN in the schema: "
+            "intervals must know which rows belong together."
+        )
+    outcome, chosen = _read_outcome(parsed, schema, family)
+    offset = None
+    if exposure is not None:
+        if chosen.name != "poisson":
+            raise InvalidParameter("an exposure belongs to counts. Set family='poisson' or omit it.")
+        found = read_variable(Variable(exposure, "log"), described_columns(schema), parsed.outcome)
+        assert isinstance(found, Numbers)  # of a list of values, log() is refused
+        offset = found
+    return ModelRequest(formula, chosen, outcome, design_of(parsed, schema), offset)
+
+
+def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple[dict[str, Any], Family]:
+    """Return the public description of the outcome, and the family: by default the one for its kind."""
+    columns, name = described_columns(schema), formula.outcome
+    if name not in columns:
+        raise InvalidParameter(f"the schema has no column {name!r}{did_you_mean(name, columns)}")
+    column, target = columns[name], schema.target
+    if isinstance(column, CategoryColumn):
+        is_target = target is not None and target.name == name
+        labels = list(target.classes if is_target and target is not None else column.values)
+        classes = target.class_indices if is_target and target is not None else [0, 1]
+        kind, outcome = "classes", {"name": name, "reference": str(labels[0]), "event": str(labels[-1])}
+        if len(labels) != 2:
+            raise InvalidParameter(
+                f"{name!r} has {len(labels)} classes, and a logistic model explains two. Merge classes in the schema "
+                "(merge: {...}), or take another outcome."
+            )
+        outcome["classes"] = classes
+    elif isinstance(column, NumberColumn):
+        kind = "number"
+        outcome = {"name": name, "lower": column.lower, "upper": column.upper}
+    else:
+        raise InvalidParameter(f"{name!r} is neither a number nor a list of two classes")
+    chosen = family_of(family or ("logistic" if kind == "classes" else "linear"))
+    if chosen.outcome != kind:
+        fitting = " or ".join(name for name, one in FAMILIES.items() if one.outcome == kind)
+        raise InvalidParameter(f"family={chosen.name!r} does not fit the outcome {name!r}. Use {fitting}.")
+    if chosen.name == "poisson" and outcome["lower"] < 0:
+        raise InvalidParameter(f"counts are at least 0. Raise the lower bound of {name!r} in the schema.")
+    return outcome, chosen
+
+
+def regression_layout(request: ModelRequest, schema: Schema, guarantee: Guarantee, records: int) -> CountsLayout:
+    """Return the sums to release, with the mechanism that is calibrated for them."""
+    sums = _sums_of(request)
+    mechanism = NoisyScoring.of_sums(guarantee, records, [sum[1:] for sum in sums])
+    about = {
+        "kind": KIND,
+        "dataset": schema.name,
+        "schema_sha256": schema.digest,
+        "formula": request.formula,
+        "family": request.family.name,
+        "outcome": dict(request.outcome),
+        "exposure": None if request.exposure is None else request.exposure.to_dict(),
+        "design": request.design.to_dict(),
+        "cut": cut_of(mechanism, request.design.dimension) if request.family.is_cut else None,
+        "sums": [name for name, *_ in sums],
+        "shapes": [[size] for *_, size, _ in sums],
+    }
+    return CountsLayout(about, mechanism)
+
+
+def _sums_of(request: ModelRequest) -> list[tuple[str, str, int, float]]:
+    """Return name, kind, size and share of each sum."""
+    dimension = request.design.dimension
+    entries = dimension * (dimension + 1) // 2
+    tables = [
+        len(variable.values) if isinstance(variable, Levels) else VARIABLE_CELLS
+        for variable in request.design.variables
+    ]
+    tables += [request.outcome_grid.cells, *([] if request.exposure is None else [VARIABLE_CELLS])]
+    each = _SHARES["variables"] / len(tables)
+    sums = [("counts", COUNTS, cells, each) for cells in tables]
+    half = _SHARES["round"] / 2.0
+    for _ in range(request.family.rounds):
+        sums += [("score", VECTOR, dimension, half), ("information", MATRIX, entries, half)]
+    if request.family.is_cut:
+        sums.append(("residuals", COUNTS, len(RESIDUAL_EDGES) + 1, _SHARES["residuals"]))
+    rest = 1.0 - math.fsum(share for *_, share in sums) - _SHARES["information"] - _SHARES["moments"]
+    return [
+        *sums,
+        ("score", VECTOR, dimension, rest),
+        ("information", MATRIX, entries, _SHARES["information"]),
+        ("moments", MATRIX, entries, _SHARES["moments"]),
+    ]
+
+
+def cut_of(mechanism: NoisyScoring, dimension: int) -> float:
+    """Return the multiple of their deviation at which residuals are cut: noise then adds a quarter to the variance."""
+    noise = mechanism.scales[-3] * math.sqrt(NORM * dimension / mechanism.records)
+    return float(np.clip(0.5 / max(noise, 1e-9), _MIN_CUT, _MAX_CUT))
+
+
+def strength(layout: CountsLayout) -> float:
+    """Return the expected information over the spectral norm of its noise."""
+    mechanism, dimension = layout.mechanism, len(layout.about["design"]["products"])
+    information = mechanism.records * _TYPICAL_INFORMATION[layout.about["family"]] / (NORM * dimension)
+    noise = mechanism.scales[-2] * math.sqrt(2.0 * dimension)
+    return information / noise if noise else math.inf
+
+
+def expected_ratio(layout: CountsLayout) -> float:
+    """Return the expected width of an interval over its width without privacy."""
+    mechanism, dimension = layout.mechanism, len(layout.about["design"]["products"])
+    residual = _TYPICAL_RESIDUAL[layout.about["family"]] / (layout.about["cut"] or 1.0) ** 2
+    moments = mechanism.records * residual / (NORM * dimension)
+    return math.sqrt(1.0 + _TYPICAL_INFLATION * mechanism.scales[-3] ** 2 / moments)
+
+
+def check_strength(layout: CountsLayout) -> None:
+    """Raise InvalidParameter, before anything is charged, where the noise would leave nothing to read."""
+    found = strength(layout)
+    if found < _MIN_STRENGTH:
+        dimension = len(layout.about["design"]["products"])
+        records = layout.mechanism.records
+        raise InvalidParameter(
+            f"{dimension} coefficients are too many for {records:,} records at {layout.mechanism.guarantee}. About "
+            f"{math.ceil(records * _MIN_STRENGTH / found):,} records would do. Use fewer terms, or a larger epsilon."
+        )

@@ -1,0 +1,218 @@
+"""PRIVATE: the rows of a regression, and the exact sums over them; noise comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.data.encoding.packed_cells import PackedCells
+from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.files import open_table
+from privlearn.data.sources.passes import number_of_rows
+from privlearn.data.sources.read_columns import read_block
+from privlearn.data.sources.row_source import concatenate_tables, read_each
+from privlearn.data.encoding.column_cells import owners
+from privlearn.imports import pa
+from privlearn.mechanisms.statistics.counts import UNIT, count
+from privlearn.mechanisms.statistics.scoring import RegressionSums, pack_symmetric
+from privlearn.statistics.description.layout import described_columns
+from privlearn.statistics.description.measuring import read_column
+from privlearn.statistics.layout import CountsLayout
+from privlearn.statistics.regression.design import Levels
+from privlearn.statistics.regression.layout import RESIDUAL_EDGES, ModelRequest, grid_of_outcome, grid_of_variable
+from privlearn.statistics.regression.progress import Progress
+
+_FACTOR_UNIT = 2.0**13
+"""Factors of matrices are cut, towards 0, to multiples of 1 / _FACTOR_UNIT: sums of their products are exact for fewer
+than 2^27 rows. Cutting makes no factor longer."""
+
+_SHORTENED = 1.0 - 2.0**-30
+"""A factor of every contribution: what rounding in floating point may add to a norm, it takes away."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionCells:
+    """PRIVATE: the cells of the model's columns, with the weight and the person of each row.
+
+    Attributes
+    ----------
+    cells : PackedCells
+    weights : array of shape (rows,)
+        At most 1 for all rows of one person together.
+    persons : array of shape (rows,), optional
+        Index of each row's person; None if every row is one.
+    total : int
+        Number of rows, or of persons.
+    """
+
+    cells: PackedCells
+    weights: Array
+    persons: NDArray[np.int64] | None
+    total: int
+
+
+def read_cells(table: Any, schema: Schema, request: ModelRequest) -> RegressionCells:
+    """PRIVATE: read the columns of a model. A cell that cannot be read is an error here, before anything is charged."""
+    variables = [*request.design.variables, *([] if request.exposure is None else [request.exposure])]
+    names = list(dict.fromkeys([*(variable.column for variable in variables), request.outcome["name"]]))
+    described = {name: described_columns(schema)[name] for name in names}
+    person = [] if schema.person is None else [schema.person]
+    cells, blocks = PackedCells(), []
+
+    def read(block: Any) -> None:
+        rows = read_block(block, [*names, *person], schema)
+        cells.add({name: read_column(name, column, rows.column(name)) for name, column in described.items()})
+        blocks.extend(pa.table({name: rows.column(name)}) for name in person)
+
+    for _ in read_each(open_table(table, schema, [*names, *person]), read):
+        pass
+    if schema.person is None:
+        return RegressionCells(cells, np.ones(len(cells)), None, len(cells))
+    persons = owners(concatenate_tables(blocks).column(0), f"column {schema.person!r}")
+    rows_of = np.bincount(persons)
+    return RegressionCells(cells, 1.0 / rows_of[persons], persons, len(rows_of))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """PRIVATE: some rows at the current values: their rows, weights, outcome and offset."""
+
+    atoms: Array
+    outcome: Array
+    offset: Array
+    weights: Array
+    persons: NDArray[np.int64] | None
+    cells: Any
+
+
+class RegressionRows(RegressionSums):
+    """PRIVATE: computes the sums of a layout over the rows.
+
+    Rows without a value in one of the model's columns have no weight: estimates are of complete records.
+    """
+
+    def __init__(self, rows: RegressionCells, layout: CountsLayout) -> None:
+        self._rows = rows
+        self._about = layout.about
+        self._scales = layout.mechanism.scales
+
+    def sums(self, released: Sequence[Array]) -> Array:
+        progress = Progress(self._about, self._scales, released)
+        if len(released) < progress.tables:
+            return self._counts(progress, len(released))
+        return {
+            "score": self._score,
+            "information": self._information,
+            "residuals": self._residuals,
+            "moments": self._moments,
+        }[progress.next_sum](progress)
+
+    def _blocks(self, progress: Progress) -> Iterator[_Block]:
+        start = 0
+        for cells in self._rows.cells.blocks():
+            part = slice(start, start + number_of_rows(cells))
+            start = part.stop
+            atoms, known = progress.design.read(cells)
+            outcome, has_outcome = self._outcome(cells)
+            offset = np.zeros(len(outcome))
+            if progress.exposure is not None:
+                values, has_exposure = progress.exposure.read(cells[progress.exposure.column])
+                offset, known = values[:, 0], known & has_exposure
+            weights = np.where(known & has_outcome, self._rows.weights[part], 0.0)
+            persons = None if self._rows.persons is None else self._rows.persons[part]
+            yield _Block(atoms, outcome, offset, weights, persons, cells)
+
+    def _outcome(self, cells: Any) -> tuple[Array, NDArray[np.bool_]]:
+        """PRIVATE: return the outcome of each row, classes as 0 and 1, and which rows have one."""
+        about = self._about["outcome"]
+        values = np.asarray(cells[about["name"]])
+        if "event" in about:
+            known = values >= 0
+            return np.array(about["classes"], dtype=float)[np.where(known, values, 0)], known
+        known = ~np.isnan(values)
+        return np.clip(np.where(known, values, about["lower"]), about["lower"], about["upper"]), known
+
+    def _counts(self, progress: Progress, index: int) -> Array:
+        """PRIVATE: return the histogram of a variable, of the outcome or of the exposure."""
+        total: Array | float = 0.0
+        for block in self._blocks(progress):
+            total = total + self._count(progress, index, block)
+        return np.asarray(total)
+
+    def _count(self, progress: Progress, index: int, block: _Block) -> Array:
+        variables = progress.design.variables
+        if index == len(variables):
+            grid = grid_of_outcome(self._about["outcome"])
+            if "event" in self._about["outcome"]:
+                return count(block.outcome.astype(np.int64), 2, block.weights)
+            return grid.count(block.outcome, block.weights)
+        if index > len(variables):
+            assert progress.exposure is not None
+            return grid_of_variable(progress.exposure).count(block.offset, block.weights)
+        variable = variables[index]
+        if isinstance(variable, Levels):
+            place = variable.index(block.cells[variable.column])
+            return count(place, len(variable.values), block.weights)
+        return grid_of_variable(variable).count(variable.read(block.cells[variable.column])[0][:, 0], block.weights)
+
+    def _at(self, progress: Progress, block: _Block) -> tuple[Array, Array, Array, Array]:
+        """PRIVATE: return rows, their weights, linear predictors and residuals.
+
+        Sums over each row alone: the bits of a matrix product may depend on the number of rows.
+        """
+        rows = progress.standardised.rows(block.atoms)
+        lengths = np.einsum("ij,ij->i", rows, rows)
+        weights = block.weights * _SHORTENED / np.maximum(lengths, 1.0)
+        predictor = np.einsum("ij,j->i", rows, progress.coefficients) + block.offset
+        return rows, weights, predictor, progress.family.residuals(predictor, block.outcome, progress.scale)
+
+    def _scores(self, progress: Progress, block: _Block) -> Array:
+        """PRIVATE: return the score of each row over the bound of residuals."""
+        rows, weights, _, residuals = self._at(progress, block)
+        cut = np.clip(residuals / progress.scale.residual_bound, -1.0, 1.0)
+        return np.asarray((weights * cut)[:, np.newaxis] * rows)
+
+    def _score(self, progress: Progress) -> Array:
+        total = np.zeros(progress.design.dimension)
+        for block in self._blocks(progress):
+            total += np.trunc(self._scores(progress, block) * UNIT).sum(axis=0)
+        return total / UNIT
+
+    def _information(self, progress: Progress) -> Array:
+        total = np.zeros((progress.design.dimension,) * 2)
+        for block in self._blocks(progress):
+            rows, weights, predictor, residuals = self._at(progress, block)
+            share = progress.family.information(predictor, residuals, progress.scale)
+            _add_outer(np.sqrt(weights * share)[:, np.newaxis] * rows, total)
+        return pack_symmetric(total / _FACTOR_UNIT**2)
+
+    def _moments(self, progress: Progress) -> Array:
+        """PRIVATE: return the sum of the outer products of scores: of rows, or of the sums over persons' rows."""
+        total = np.zeros((progress.design.dimension,) * 2)
+        persons = np.zeros((0 if self._rows.persons is None else self._rows.total, progress.design.dimension))
+        for block in self._blocks(progress):
+            scores = self._scores(progress, block)
+            if block.persons is None:
+                _add_outer(scores, total)
+            else:
+                np.add.at(persons, block.persons, scores)
+        _add_outer(persons, total)
+        return pack_symmetric(total / _FACTOR_UNIT**2)
+
+    def _residuals(self, progress: Progress) -> Array:
+        total = np.zeros(len(RESIDUAL_EDGES) + 1)
+        for block in self._blocks(progress):
+            sizes = np.abs(self._at(progress, block)[3]) / progress.residual_unit
+            total += count(np.searchsorted(RESIDUAL_EDGES, sizes), len(total), block.weights)
+        return total
+
+
+def _add_outer(vectors: Array, total: Array) -> None:
+    """Add z z' of each vector z, cut to the grid."""
+    whole = np.trunc(vectors * _FACTOR_UNIT)
+    total += whole.T @ whole
