@@ -14,7 +14,7 @@ from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.guarantee import Guarantee
 from privlearn.imports import special
 from privlearn.release.counts_file import CountsFile
-from privlearn.statistics.regression.design import NORM, Levels
+from privlearn.statistics.regression.design import Levels
 from privlearn.statistics.regression.layout import KIND
 from privlearn.statistics.regression.progress import Progress, positive_inverse
 
@@ -139,14 +139,11 @@ class Estimates(CountsFile):
         weak = values < _MIN_INFORMATION * noise
         inverse = positive_inverse(information, _MIN_INFORMATION * noise)
         step = inverse @ score
-        spread = positive_part(moments)
+        spread = shrunk_moments(moments, information, scales[-1] * scale.residual_bound**2)
         # the information's noise times the step, and the step's own curvature (docs/theory/inference.md)
         outer = np.outer(step, step)
         own = score_noise**2 * np.eye(dimension) + noise**2 / 2.0 * (np.trace(outer) * np.eye(dimension) + outer)
-        left = 0.0
-        if progress.family.name != "linear":
-            weight = max(information[0, 0] * NORM * dimension, math.ulp(1.0))
-            left = _CURVATURE**2 * max(float(score @ step), 0.0) / weight
+        left = _CURVATURE**2 * progress.predictor_variance(information, step)
         to_units = progress.standardised.to_units * scale.spread
         estimate = to_units @ (progress.coefficients + step)
         estimate[0] += scale.centre
@@ -231,7 +228,16 @@ def _coefficient(
     return Coefficient(name, float(estimate), error, estimate - half, estimate + half, p_value, cost)
 
 
-def positive_part(matrix: Array) -> Array:
-    """Return a symmetric matrix without its negative eigenvalues."""
-    values, vectors = np.linalg.eigh(matrix)
+def shrunk_moments(moments: Array, information: Array, noise: float) -> Array:
+    """Return the scores' second moments, moved towards a multiple of the information by as much as they are noise.
+
+    Under the model the two are proportional; the deviation from it is kept as far as it exceeds its noise (James and
+    Stein's factor), so that small tables get the model's variance and large ones the sandwich.
+    """
+    factor = max(float(np.sum(moments * information)) / max(float(np.sum(information**2)), 1e-300), 0.0)
+    deviation = moments - factor * information
+    size, dimension = float(np.sum(deviation**2)), len(moments)
+    expected = noise**2 * dimension * (dimension + 1) / 2.0
+    kept = max(1.0 - expected / size, 0.0) if size else 0.0
+    values, vectors = np.linalg.eigh(factor * information + kept * deviation)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

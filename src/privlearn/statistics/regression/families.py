@@ -18,12 +18,37 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.statistics.regression.grids import Grid, location_of, quantiles_of
 
-OUTCOME_CELLS = 128
-_SHARES = (np.arange(40) + 0.5) / 40.0
-_RATE_FACTOR = 2.5
+OUTCOME_CELLS = 64
+_RATE_FACTOR = 1.5
 """Counts: records with an expected count beyond this multiple of the mean lose weight."""
 _MIN_RATE = 0.01
 _MAX_PREDICTOR = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyHistogram:
+    """Released counts over a grid; ``noise`` is the standard deviation in a cell."""
+
+    counts: Array
+    grid: Grid
+    noise: float
+
+    @property
+    def total(self) -> float:
+        """Return about how many records were counted."""
+        return max(float(np.sum(self.counts)), 1.0)
+
+    @property
+    def tail(self) -> float:
+        """Return the share of records beyond which quantiles are noise."""
+        noise = self.noise * math.sqrt(len(self.counts)) / self.total
+        return float(np.clip(1.5 * noise, 0.01, 0.25))
+
+    @property
+    def quantiles(self) -> Array:
+        """Return quantiles at equal steps, without the tails that are noise."""
+        shares = np.clip((np.arange(100) + 0.5) / 100.0, self.tail, 1.0 - self.tail)
+        return quantiles_of(self.counts, self.grid, self.total, shares)
 
 
 @dataclass(frozen=True)
@@ -71,7 +96,7 @@ class Family(ABC):
     is_cut: ClassVar[bool] = True
 
     @abstractmethod
-    def start(self, counts: Array, grid: Grid, offset: float, cut: float) -> OutcomeScale:
+    def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
         """Return the scale of the outcome from its noisy histogram; ``cut`` is a number of standard deviations."""
 
     @abstractmethod
@@ -91,9 +116,8 @@ class Logistic(Family):
     outcome = "classes"
     is_cut = False
 
-    def start(self, counts: Array, grid: Grid, offset: float, cut: float) -> OutcomeScale:
-        total = max(float(np.sum(counts)), 1.0)
-        share = float(np.clip(counts[1] / total, _MIN_RATE, 1.0 - _MIN_RATE))
+    def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
+        share = float(np.clip(outcome.counts[1] / outcome.total, _MIN_RATE, 1.0 - _MIN_RATE))
         return OutcomeScale(math.log(share / (1.0 - share)), 1.0, 0.25)
 
     def residuals(self, predictor: Array, outcome: Array, scale: OutcomeScale) -> Array:
@@ -110,8 +134,8 @@ class Linear(Family):
     name = "linear"
     rounds = 1
 
-    def start(self, counts: Array, grid: Grid, offset: float, cut: float) -> OutcomeScale:
-        location = location_of(counts, grid, max(float(np.sum(counts)), 1.0))
+    def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
+        location = location_of(outcome.counts, outcome.grid, outcome.total, outcome.noise)
         return OutcomeScale(0.0, cut, 1.0, location.centre, location.spread)
 
     def residuals(self, predictor: Array, outcome: Array, scale: OutcomeScale) -> Array:
@@ -131,8 +155,8 @@ class Poisson(Family):
     name = "poisson"
     ratio = "rate ratio"
 
-    def start(self, counts: Array, grid: Grid, offset: float, cut: float) -> OutcomeScale:
-        quantiles = quantiles_of(counts, grid, max(float(np.sum(counts)), 1.0), _SHARES)
+    def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
+        quantiles = outcome.quantiles
         mean = max(float(np.mean(quantiles)), _MIN_RATE)
         deviation = max(float(np.std(quantiles)), math.sqrt(mean))
         return OutcomeScale(math.log(mean) - offset, cut * deviation, _RATE_FACTOR * mean)

@@ -21,13 +21,14 @@ class Grid:
     upper: float
     origin: float
     cells: int
+    finest: float = _FINEST
     @classmethod
-    def between(cls, lower: float, upper: float, cells: int, typical: float | None = None) -> Grid:
+    def between(cls, lower: float, upper: float, cells: int, typical: float | None = None, finest: float = _FINEST) -> Grid:
         nearest = 0.0 if typical is None else typical
-        return cls(lower, upper, min(max(nearest, lower), upper), cells)
+        return cls(lower, upper, min(max(nearest, lower), upper), cells, finest)
     @property
     def edges(self) -> Array:
-        finest = (self.upper - self.lower) * _FINEST
+        finest = (self.upper - self.lower) * self.finest
         ends = [math.asinh((end - self.origin) / finest) for end in (self.lower, self.upper)]
         edges = self.origin + finest * np.sinh(np.linspace(*ends, self.cells + 1))
         edges[0], edges[-1] = self.lower, self.upper
@@ -41,12 +42,14 @@ def quantiles_of(noisy: Array, grid: Grid, total: float, shares: Array) -> Array
     known = np.clip(optimize.isotonic_regression(below).x / total, 0.0, 1.0)
     return np.asarray(np.interp(shares, known, edges))
 
-def location_of(noisy: Array, grid: Grid, total: float) -> Location:
+def location_of(noisy: Array, grid: Grid, total: float, noise: float = 0.0) -> Location:
     centre = float(quantiles_of(noisy, grid, total, np.array([0.5]))[0])
     spreads = []
     for tail, weight in _TAILS:
+        if spreads and tail * total < 1.5 * noise * math.sqrt(grid.cells):
+            break  # a smaller tail would be noise
         low, high = quantiles_of(noisy, grid, total, np.array([tail, 1.0 - tail]))
         spreads.append(weight * float(high - low) / (2.0 * _NORMAL_QUANTILES[tail]))
     edges = grid.edges
     cell = int(np.clip(np.searchsorted(edges, centre), 1, grid.cells))
-    return Location(centre, max(*spreads, float(edges[cell] - edges[cell - 1])))
+    return Location(centre, max([*spreads, float(edges[cell] - edges[cell - 1])]))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from privlearn.accounting import gaussian_ratio
 from privlearn.data.schema.columns import CategoryColumn, NumberColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, did_you_mean
@@ -30,17 +31,25 @@ from privlearn.statistics.regression.formula import Formula, Variable, parse_for
 from privlearn.statistics.regression.grids import Grid
 
 KIND = "estimates"
-VARIABLE_CELLS = 64
+VARIABLE_CELLS = 48
 RESIDUAL_EDGES = tuple(2.0 ** (step / 2.0) for step in range(-12, 11))
 """Sizes of residuals between which they are counted, in units of the outcome's spread."""
 
-_SHARES = {"variables": 0.08, "round": 0.055, "residuals": 0.02, "information": 0.2, "moments": 0.08}
+_SHARES = {"round": 0.055, "residuals": 0.02, "moments": 0.08}
 """Shares of the squared ratio; the last score has the rest. A round has half of its share for each sum."""
+_MIN_TABLES, _MAX_TABLES = 0.05, 0.2
+"""Share of all histograms: as much as keeps the noise in sums of cells below `_QUANTILE_NOISE` of the records."""
+_QUANTILE_NOISE = 0.06
+_MIN_INFORMATION, _MAX_INFORMATION = 0.12, 0.35
+"""Share of the last information: as much as makes it `_AMPLE` times as large as its noise."""
+_AMPLE = 4.0
+_FINEST = 2.0**-12
+"""Half width of the part of a grid with equal cells, relative to the range."""
 
 _MIN_CUT, _MAX_CUT = 3.0, 8.0
 """Residuals are cut at a multiple of their deviation: the more records, the larger, since noise grows with it."""
 
-_TYPICAL_INFORMATION = {"logistic": 0.64, "linear": 0.95, "poisson": 0.35}
+_TYPICAL_INFORMATION = {"logistic": 0.64, "linear": 0.95, "poisson": 0.55}
 """Mean information of a record over its bound: for a rate of 0.2, residuals cut at 3 deviations, the mean count."""
 _TYPICAL_RESIDUAL = {"logistic": 0.16, "linear": 1.0, "poisson": 1.0}
 _TYPICAL_INFLATION = 1.5
@@ -69,12 +78,12 @@ def grid_of_outcome(outcome: Mapping[str, Any]) -> Grid:
     """Return the cells of the outcome's histogram; two for classes."""
     if "event" in outcome:
         return Grid(0.0, 1.0, 0.0, 2)
-    return Grid.between(outcome["lower"], outcome["upper"], OUTCOME_CELLS)
+    return Grid.between(outcome["lower"], outcome["upper"], OUTCOME_CELLS, finest=_FINEST)
 
 
 def grid_of_variable(variable: Numbers) -> Grid:
     """Return the cells of the histogram of a variable of numbers."""
-    return Grid.between(variable.lower, variable.upper, VARIABLE_CELLS)
+    return Grid.between(variable.lower, variable.upper, VARIABLE_CELLS, finest=_FINEST)
 
 
 def read_request(formula: str, schema: Schema, family: str | None, exposure: str | None) -> ModelRequest:
@@ -129,7 +138,7 @@ def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple
 
 def regression_layout(request: ModelRequest, schema: Schema, guarantee: Guarantee, records: int) -> CountsLayout:
     """Return the sums to release, with the mechanism that is calibrated for them."""
-    sums = _sums_of(request)
+    sums = _sums_of(request, guarantee, records)
     mechanism = NoisyScoring.of_sums(guarantee, records, [sum[1:] for sum in sums])
     about = {
         "kind": KIND,
@@ -147,8 +156,8 @@ def regression_layout(request: ModelRequest, schema: Schema, guarantee: Guarante
     return CountsLayout(about, mechanism)
 
 
-def _sums_of(request: ModelRequest) -> list[tuple[str, str, int, float]]:
-    """Return name, kind, size and share of each sum."""
+def _sums_of(request: ModelRequest, guarantee: Guarantee, records: int) -> list[tuple[str, str, int, float]]:
+    """Return name, kind, size and share of each sum; the shares follow from public numbers."""
     dimension = request.design.dimension
     entries = dimension * (dimension + 1) // 2
     tables = [
@@ -156,20 +165,39 @@ def _sums_of(request: ModelRequest) -> list[tuple[str, str, int, float]]:
         for variable in request.design.variables
     ]
     tables += [request.outcome_grid.cells, *([] if request.exposure is None else [VARIABLE_CELLS])]
-    each = _SHARES["variables"] / len(tables)
-    sums = [("counts", COUNTS, cells, each) for cells in tables]
+    of_tables, of_information = _flexible_shares(request, guarantee, records, len(tables))
+    sums = [("counts", COUNTS, cells, of_tables / len(tables)) for cells in tables]
     half = _SHARES["round"] / 2.0
     for _ in range(request.family.rounds):
         sums += [("score", VECTOR, dimension, half), ("information", MATRIX, entries, half)]
     if request.family.is_cut:
         sums.append(("residuals", COUNTS, len(RESIDUAL_EDGES) + 1, _SHARES["residuals"]))
-    rest = 1.0 - math.fsum(share for *_, share in sums) - _SHARES["information"] - _SHARES["moments"]
+    rest = 1.0 - math.fsum(share for *_, share in sums) - of_information - _SHARES["moments"]
     return [
         *sums,
         ("score", VECTOR, dimension, rest),
-        ("information", MATRIX, entries, _SHARES["information"]),
+        ("information", MATRIX, entries, of_information),
         ("moments", MATRIX, entries, _SHARES["moments"]),
     ]
+
+
+def _flexible_shares(
+    request: ModelRequest, guarantee: Guarantee, records: int, tables: int
+) -> tuple[float, float]:
+    """Return the shares of the histograms and of the last information, which small tables need more of."""
+    if not guarantee.is_private or guarantee.delta == 0.0:  # refused by the calibration
+        return _MIN_TABLES, _MIN_INFORMATION
+    ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+    noise = guarantee.relation.counts / ratio * math.sqrt(VARIABLE_CELLS) / 2.0
+    of_tables = tables * (noise / (_QUANTILE_NOISE * records)) ** 2
+    dimension = request.design.dimension
+    information = records * _TYPICAL_INFORMATION[request.family.name] / (NORM * dimension)
+    spectral = guarantee.relation.moments / ratio * math.sqrt(2.0 * dimension)
+    of_information = (_AMPLE * spectral / information) ** 2
+    return (
+        float(np.clip(of_tables, _MIN_TABLES, _MAX_TABLES)),
+        float(np.clip(of_information, _MIN_INFORMATION, _MAX_INFORMATION)),
+    )
 
 
 def cut_of(mechanism: NoisyScoring, dimension: int) -> float:

@@ -13,11 +13,12 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.mechanisms.statistics.scoring import unpack_symmetric
 from privlearn.statistics.regression.design import NORM, Levels, Numbers, Standardised, design_from_dict
-from privlearn.statistics.regression.families import OutcomeScale, family_of
-from privlearn.statistics.regression.grids import location_of, quantiles_of
+from privlearn.statistics.regression.families import NoisyHistogram, OutcomeScale, family_of
+from privlearn.statistics.regression.grids import Grid, location_of
 from privlearn.statistics.regression.layout import RESIDUAL_EDGES, grid_of_outcome, grid_of_variable
 
-_SHARES = (np.arange(40) + 0.5) / 40.0
+_PRIOR = 3.0
+"""Prior variance of a row's coefficients: a linear predictor of deviation 1 has 1.7 on average."""
 
 
 class Progress:
@@ -56,7 +57,7 @@ class Progress:
         """Return centres and spreads of all atoms, from the histograms of the variables."""
         centres, spreads = [], []
         shortest = 1.0 / math.sqrt(NORM * self.design.dimension)
-        for variable, counts in zip(self.design.variables, self._released, strict=False):
+        for variable, counts, noise in zip(self.design.variables, self._released, self._scales, strict=False):
             total = max(float(np.sum(counts)), 1.0)
             if isinstance(variable, Levels):
                 shares = np.clip(counts[1:] / total, 0.0, 1.0)
@@ -64,7 +65,7 @@ class Progress:
                 # A rare category would make its rows long, which takes their weight.
                 spreads += np.maximum(np.sqrt(shares * (1.0 - shares)), shortest).tolist()
             else:
-                location = location_of(counts, grid_of_variable(variable), total)
+                location = location_of(counts, grid_of_variable(variable), total, noise)
                 centres.append(location.centre)
                 spreads.append(location.spread)
         return Standardised(self.design, np.array(centres), np.array(spreads))
@@ -75,9 +76,10 @@ class Progress:
         if self.exposure is not None:
             counts = self._released[index + 1]
             total = max(float(np.sum(counts)), 1.0)
-            offset = location_of(counts, grid_of_variable(self.exposure), total).centre
+            offset = location_of(counts, grid_of_variable(self.exposure), total, self._scales[index + 1]).centre
         grid = grid_of_outcome(self._about["outcome"])
-        return self.family.start(self._released[index], grid, offset, self._about["cut"] or 1.0)
+        outcome = NoisyHistogram(self._released[index], grid, self._scales[index])
+        return self.family.start(outcome, offset, self._about["cut"] or 1.0)
 
     @property
     def scale(self) -> OutcomeScale:
@@ -85,11 +87,9 @@ class Progress:
         scale = self._first_scale
         if not self.family.is_cut or len(self._released) <= self._residuals:
             return scale
-        counts = self._released[self._residuals]
-        total = max(float(np.sum(counts)), 1.0)
-        grid = _ResidualGrid()
-        sizes = quantiles_of(counts, grid, total, _SHARES) * self.residual_unit
-        deviation = math.sqrt(float(np.mean(sizes**2)))
+        index = self._residuals
+        sizes = NoisyHistogram(self._released[index], _RESIDUAL_GRID, self._scales[index]).quantiles
+        deviation = math.sqrt(float(np.mean(sizes**2))) * self.residual_unit
         return dataclasses.replace(scale, residual_bound=self._about["cut"] * deviation)
 
     @property
@@ -103,17 +103,40 @@ class Progress:
 
     @cached_property
     def coefficients(self) -> Array:
-        """Return the coefficients of rows after all rounds but the last."""
-        value = np.zeros(self.design.dimension)
-        value[0] = self._first_scale.intercept / self.standardised.length
+        """Return the coefficients of rows after all rounds but the last.
+
+        Round j, at w_j, observes s_j = I_j (w - w_j) + noise. The estimate is the posterior mean given all rounds, each
+        with the variance of its noise and of the error of its linearisation, which earlier rounds have more of.
+        """
         scale = self._first_scale
-        for place in range(self.tables, self.tables + 2 * self.family.rounds, 2):
-            if len(self._released) < place + 2:
-                break
+        start = np.zeros(self.design.dimension)
+        start[0] = scale.intercept / self.standardised.length
+        value, rounds = start, []
+        last = min(self.tables + 2 * self.family.rounds, len(self._released) - 1)
+        for place in range(self.tables, last, 2):
             score, information = self._round(place, scale)
-            floor = scale.information_bound * self._scales[place + 1] * math.sqrt(self.design.dimension)
-            value = value + positive_inverse(information, floor) @ score
+            rounds.append((value, score, information, (self._scales[place] * scale.residual_bound) ** 2))
+            for _ in range(3):
+                value = self._combine(rounds, start, value)
         return value
+
+    def _combine(self, rounds: Sequence[tuple[Array, Array, Array, float]], start: Array, value: Array) -> Array:
+        precision = np.eye(len(start)) / _PRIOR
+        weighted = start / _PRIOR
+        for point, score, information, noise in rounds:
+            change = information @ (value - point)
+            error = 0.25 * self.predictor_variance(information, value - point) * float(change @ change)
+            variance = max(noise + error / len(start), math.ulp(0.0) ** 0.5)
+            precision = precision + information @ information / variance
+            weighted = weighted + information @ (score + information @ point) / variance
+        return np.asarray(np.linalg.solve(precision, weighted))
+
+    def predictor_variance(self, information: Array, step: Array) -> float:
+        """Return about the mean square of a step's change of the linear predictor, by the intercept's information."""
+        if self.family.name == "linear":
+            return 0.0
+        weight = max(float(information[0, 0]) * NORM * self.design.dimension, math.ulp(1.0))
+        return max(float(step @ information @ step), 0.0) / weight
 
     def _round(self, place: int, scale: OutcomeScale) -> tuple[Array, Array]:
         score, information = self._released[place], unpack_symmetric(self._released[place + 1])
@@ -127,10 +150,15 @@ class Progress:
         return score, information, unpack_symmetric(self._released[-1]) * self.scale.residual_bound**2
 
 
-class _ResidualGrid:
+class _ResidualGrid(Grid):
     """Cells of residuals by size, in their unit; the outermost one ends at twice its beginning."""
 
-    edges = np.array([0.0, *RESIDUAL_EDGES, 2.0 * RESIDUAL_EDGES[-1]])
+    @property
+    def edges(self) -> Array:
+        return np.array([0.0, *RESIDUAL_EDGES, 2.0 * RESIDUAL_EDGES[-1]])
+
+
+_RESIDUAL_GRID = _ResidualGrid(0.0, 2.0 * RESIDUAL_EDGES[-1], 0.0, len(RESIDUAL_EDGES) + 1)
 
 
 def positive_inverse(matrix: Array, floor: float) -> Array:
