@@ -29,7 +29,7 @@ from privlearn.statistics.regression import estimate
 
 INTERCEPTS = {"logistic": -1.0, "linear": 0.0, "poisson": 0.5}
 DEVIATIONS = {"logistic": 1.0, "linear": 1.0, "poisson": 0.5}
-MAX_COUNT = 40
+MAX_COUNT = 200
 
 
 def simulate(
@@ -59,7 +59,9 @@ def simulate(
     return table, variables, effects
 
 
-def _draw(family: str, predictor: Array, shared: Array, persons: bool, generator: np.random.Generator) -> Array:
+def _draw(
+    family: str, predictor: Array, shared: Array, persons: bool, generator: np.random.Generator
+) -> Array:
     """Return outcomes whose mean given the variables is that of the model, also where persons share a part."""
     size = len(predictor)
     if family == "linear":
@@ -73,7 +75,7 @@ def _draw(family: str, predictor: Array, shared: Array, persons: bool, generator
     return np.asarray(np.minimum(stats.poisson.ppf(uniform, np.exp(predictor)), MAX_COUNT))
 
 
-def fit_plainly(family: str, variables: Array, outcome: Array, person: Array) -> tuple[Array, Array]:
+def fit_plainly(family: str, variables: Array, outcome: Array, person: Any) -> tuple[Array, Array]:
     """Return coefficients and standard errors of the fit without privacy; each person's rows are averaged."""
     rows = np.column_stack([np.ones(len(outcome)), variables])
     counts = np.bincount(person)
@@ -82,11 +84,10 @@ def fit_plainly(family: str, variables: Array, outcome: Array, person: Array) ->
     value[0] = np.log(outcome.mean()) if family == "poisson" else 0.0
     for _ in range(25):
         predictor = rows @ value
-        mean, information = {
-            "logistic": lambda eta: (expit(eta), expit(eta) * (1.0 - expit(eta))),
-            "linear": lambda eta: (eta, np.ones(len(eta))),
-            "poisson": lambda eta: (np.exp(eta), np.exp(eta)),
-        }[family](predictor)
+        mean = np.asarray(predictor)
+        if family != "linear":
+            mean = expit(predictor) if family == "logistic" else np.exp(predictor)
+        information = {"logistic": mean * (1.0 - mean), "linear": np.ones(len(mean)), "poisson": mean}[family]
         inverse = np.linalg.inv(rows.T @ (rows * (weights * information)[:, np.newaxis]))
         scores = rows * (weights * (outcome - mean))[:, np.newaxis]
         value = value + inverse @ scores.sum(axis=0)
@@ -100,7 +101,7 @@ def schema_of(family: str, variables: Array, persons: bool, generosity: float) -
     columns: dict[str, Any] = {}
     for index in range(variables.shape[1]):
         is_number = index % 3 != 1
-        bound = (9.0 if index % 5 == 2 else 4.5) * generosity
+        bound = (20.0 if index % 5 == 2 else 6.0) * generosity
         lower = 0.0 if index % 5 == 2 else -bound
         columns[f"x{index}"] = (
             {"type": "number", "lower": lower, "upper": bound}
@@ -111,7 +112,7 @@ def schema_of(family: str, variables: Array, persons: bool, generosity: float) -
     if family == "logistic":
         target["classes"] = [0, 1]
     else:
-        bound = MAX_COUNT * 1.0 if family == "poisson" else 7.0
+        bound = MAX_COUNT * 1.0 if family == "poisson" else 9.0
         target |= {"lower": 0.0 if family == "poisson" else -bound * generosity, "upper": bound * generosity}
     person: dict[str, Any] = {"person": "person"} if persons else {"one_row_per_person": True}
     return {"name": "simulated", "columns": columns, "target": target, **person}
@@ -130,7 +131,7 @@ def measure(
     seed: int = 0,
 ) -> dict[str, Any]:
     """Return coverage, the p-values' test of uniformity and the widths of one setting."""
-    covered, widths, p_values, plain = [], [], [], []
+    covered, widths, p_values, plain, unknown = [], [], [], [], []
     start = time.perf_counter()
     cell: dict[str, Any] = {
         "family": family,
@@ -148,10 +149,9 @@ def measure(
         value, error = fit_plainly(family, variables, table["y"], table["person"])
         formula = "y ~ " + " + ".join(f"x{index}" for index in range(terms))
         schema = schema_of(family, variables, persons, generosity)
-        kind = "y" if family != "logistic" else None
         try:
             result = estimate(
-                table if kind else table | {"y": table["y"].astype(int)},
+                table | ({"y": table["y"].astype(int)} if family == "logistic" else {}),
                 schema,
                 formula,
                 family=family,
@@ -163,22 +163,27 @@ def measure(
             )
         except InvalidParameter:
             return cell | {"coverage": "refused"}
-        rows = result.coefficients()[1:]
-        covered += [row.lower <= effect <= row.upper for row, effect in zip(rows, effects, strict=True)]
-        widths += [row.error / plainly for row, plainly in zip(rows, error[1:], strict=True)]
-        p_values += [row.p_value for row, effect in zip(rows, effects, strict=True) if effect == 0.0]
+        for row, effect, width in zip(result.coefficients()[1:], effects, error[1:], strict=True):
+            unknown.append(not row.is_estimated)
+            if row.is_estimated:
+                covered.append(row.lower <= effect <= row.upper)
+                widths.append(row.error / width)
+                p_values += [row.p_value] if effect == 0.0 else []
         plain += (np.abs(value[1:] - effects) <= 1.96 * error[1:]).tolist()
     return cell | {
         "coverage": round(float(np.mean(covered)), 4),
         "coverage without privacy": round(float(np.mean(plain)), 4),
         "p-values uniform (KS)": round(float(stats.kstest(p_values, "uniform").pvalue), 4),
+        "not estimated": round(float(np.mean(unknown)), 4),
         "median width": round(float(np.median(widths)), 3),
         "seconds": round(time.perf_counter() - start, 1),
     }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--families", nargs="+", default=["logistic", "linear", "poisson"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 6_000, 50_000])
@@ -193,7 +198,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     writer = csv.DictWriter(stream, fieldnames=[*SETTINGS, *RESULTS])
     writer.writeheader()
     settings = itertools.product(
-        options.families, options.sizes, options.terms, options.epsilons, options.generosities, options.persons
+        options.families,
+        options.sizes,
+        options.terms,
+        options.epsilons,
+        options.generosities,
+        options.persons,
     )
     for family, size, terms, epsilon, generosity, persons in settings:
         cell = measure(
@@ -211,7 +221,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 SETTINGS = ("family", "size", "terms", "epsilon", "generosity", "persons", "neighbours", "tables")
-RESULTS = ("coverage", "coverage without privacy", "p-values uniform (KS)", "median width", "seconds")
+RESULTS = (
+    "coverage",
+    "coverage without privacy",
+    "p-values uniform (KS)",
+    "not estimated",
+    "median width",
+    "seconds",
+)
 
 if __name__ == "__main__":
     main()

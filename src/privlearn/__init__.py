@@ -59,16 +59,17 @@ if TYPE_CHECKING:
     from privlearn.statistics.description import Description, describe
     from privlearn.statistics.discovery import discover
     from privlearn.statistics.evaluation import Evaluation, evaluate
+    from privlearn.statistics.regression import Estimates, PrivateGLM, estimate
 
 __all__ = [
     "Band", "BudgetExceeded", "BudgetSplit", "Certificate", "ClippedSquare", "Cluster", "ClusterError",
-    "Contributions", "Curvature", "DataError", "Description", "Effects", "Evaluation", "Guarantee", "Hinge",
-    "Huber", "HuberHinge", "InteractivePredictor", "Intervals", "InvalidParameter", "KernelLearner", "Ledger",
-    "LedgerError", "Logistic", "NothingRecorded", "Plan", "PrivateGridSearch", "PrivateLogisticRegression",
-    "PrivateRegressor", "PrivateSVC", "PrivlearnError", "Release", "ReleaseError", "Schema", "SchemaDraft",
-    "SchemaEncoder", "SchemaError", "SessionError", "SmoothedHinge", "SolverError", "VerificationError",
-    "contributions", "curvature", "describe", "discover", "effects", "evaluate", "export_release", "intervals",
-    "plan", "refine", "split", "verify",
+    "Contributions", "Curvature", "DataError", "Description", "Effects", "Estimates", "Evaluation", "Guarantee",
+    "Hinge", "Huber", "HuberHinge", "InteractivePredictor", "Intervals", "InvalidParameter", "KernelLearner", "Ledger",
+    "LedgerError", "Logistic", "NothingRecorded", "Plan", "PrivateGLM", "PrivateGridSearch",
+    "PrivateLogisticRegression", "PrivateRegressor", "PrivateSVC", "PrivlearnError", "Release", "ReleaseError",
+    "Schema", "SchemaDraft", "SchemaEncoder", "SchemaError", "SessionError", "SmoothedHinge", "SolverError",
+    "VerificationError", "contributions", "curvature", "describe", "discover", "effects", "estimate", "evaluate",
+    "export_release", "intervals", "plan", "refine", "split", "verify",
 ]  # fmt: skip
 
 _MODULES = (

@@ -21,6 +21,7 @@ from privlearn.cli.check import check
 from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.effects import explain
+from privlearn.cli.estimate import estimate
 from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
@@ -94,6 +95,7 @@ for command in (
     check,
     discover,
     describe,
+    estimate,
     split,
     train,
     predict,

@@ -115,7 +115,7 @@ def inspect(
 ) -> None:
     """Show what is in a file: for a release its certificate, its columns, and the effects above the noise.
 
-    For an evaluation or a description: its certificate and results. For bounds and lists
+    For an evaluation, a description or estimates: its certificate and results. For bounds and lists
     of several holders: its certificate and these (--out writes the schema). For a
     curvature or a session: its certificate.
 
@@ -134,6 +134,8 @@ def inspect(
     from privlearn.statistics.description import Description
     from privlearn.statistics.discovery.summed import DiscoveredSchema
     from privlearn.statistics.evaluation import Evaluation
+    from privlearn.statistics.regression import Estimates
+    from privlearn.statistics.regression.layout import KIND
 
     check_writable(out, force)
     verified = verify(model)
@@ -170,7 +172,8 @@ def inspect(
 
         write_page(Release.load(model), intervals, kind, level, out)
     if counts_kind is not None:
-        typer.echo(f"\n{(Description if counts_kind == 'description' else Evaluation).load(model)}")
+        kinds: dict[str, type[CountsFile]] = {"description": Description, KIND: Estimates}
+        typer.echo(f"\n{kinds.get(counts_kind, Evaluation).load(model)}")
 
 
 def _show_discovered(result: DiscoveredSchema, out: Path | None) -> None:

@@ -79,7 +79,7 @@ CertifiedFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A release, an evaluation, a description, a curvature, or the certificate of a session (.json).",
+        help="A release, an evaluation, a description, estimates, a curvature, or a session's certificate (.json).",
         show_default=False,
     ),
 ]

@@ -3,7 +3,7 @@
 A mechanism is a frozen value: calibrated from public parameters, with all its constants, and a `run` that touches the
 data last. `MECHANISMS` lists them in order of preference. `release/` perturbs one model, `session/` answers queries of
 a kernel machine, `summed/` works on sums over several holders, `search/` chooses among candidates, and `statistics/`
-releases counts. May import accounting, solvers, features and data; start with `mechanism.py` and `release/output.py`.
+releases counts and sums. May import accounting, solvers, features and data. Start with `mechanism.py`.
 """
 
 from privlearn.mechanisms.release.objective import ObjectivePerturbation  # isort: skip - the first default that fits is taken
@@ -30,6 +30,7 @@ from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import SessionMechanism
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.mechanisms.statistics.curvature import NoisyCurvature
+from privlearn.mechanisms.statistics.scoring import NoisyScoring
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
 from privlearn.mechanisms.summed.psgd import PrivateSGD
@@ -39,9 +40,9 @@ from privlearn.mechanisms.task import Task
 
 __all__ = [
     "ADD_NOISE", "MECHANISMS", "DataOracle", "EveryCandidate", "FunctionRelease", "LocalAggregation",
-    "Mechanism", "NoisyCounts", "NoisyCurvature", "NoisyDescent", "NormBoundedLearner", "ObjectivePerturbation",
-    "OutputPerturbation", "PaperPINP", "PaperTDIL", "Partition", "PrivateSGD", "PublicTuning", "RandomStopping",
-    "ReleaseMechanism", "Search", "SessionMechanism", "SummedCounts", "SummedMechanism", "Task",
+    "Mechanism", "NoisyCounts", "NoisyCurvature", "NoisyDescent", "NoisyScoring", "NormBoundedLearner",
+    "ObjectivePerturbation", "OutputPerturbation", "PaperPINP", "PaperTDIL", "Partition", "PrivateSGD", "PublicTuning",
+    "RandomStopping", "ReleaseMechanism", "Search", "SessionMechanism", "SummedCounts", "SummedMechanism", "Task",
     "TestDataDependentLearner", "TestDataIndependentLearner", "TightPINP", "mechanisms_of",
     "register_mechanism",
 ]  # fmt: skip

@@ -86,7 +86,7 @@ class CountsCertificate(BaseCertificate):
         guarantee = read_guarantee(record["claim"])
         names = NoisyCounts.calibrated_constants
         chosen = read_calibration(constants, names, guarantee) if guarantee.is_private else {names[0]: 0.0}
-        kinds = {"kinds": tuple(constants["kinds"])} if kind is NoisyScoring else {}
+        kinds: dict[str, Any] = {"kinds": tuple(constants["kinds"])} if kind is NoisyScoring else {}
         summed = [name for name in ("parties", "noise_shares", "parties_per_person") if name in constants]
         return kind(
             guarantee,

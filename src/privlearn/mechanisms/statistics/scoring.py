@@ -79,9 +79,7 @@ class NoisyScoring(NoisyCounts):
             raise InvalidParameter("rows_per_person must be 1: name the column of persons in the schema")
 
     @classmethod
-    def of_sums(
-        cls, guarantee: Guarantee, records: int, sums: Sequence[tuple[str, int, float]]
-    ) -> Self:
+    def of_sums(cls, guarantee: Guarantee, records: int, sums: Sequence[tuple[str, int, float]]) -> Self:
         """Return the mechanism with the least noise for sums of (kind, numbers, share of the budget)."""
         kinds, cells, shares = zip(*sums, strict=True)
         common: dict[str, Any] = {

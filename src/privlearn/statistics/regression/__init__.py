@@ -6,6 +6,8 @@ every number from them, and `page.py` shows the table.
 """
 
 from privlearn.statistics.regression.estimates import Coefficient, Estimates
+from privlearn.statistics.regression.forecast import WidthForecast, forecast_widths
+from privlearn.statistics.regression.glm import PrivateGLM
 from privlearn.statistics.regression.measuring import estimate
 
-__all__ = ["Coefficient", "Estimates", "estimate"]
+__all__ = ["Coefficient", "Estimates", "PrivateGLM", "WidthForecast", "estimate", "forecast_widths"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,9 @@ _FUNCTIONS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
 _DOMAINS = {"log": 0.0, "log1p": -1.0, "sqrt": -math.ulp(0.0)}
 _ROOT_MOMENTS = {1: 1.0, 2: math.sqrt(3.0), 3: math.sqrt(15.0), 4: math.sqrt(105.0)}
 """Root mean square of powers of a standard normal variable."""
+
+_FARTHEST = 1e6
+"""Standardised atoms beyond it count as this far, so that no product overflows; such rows have next to no weight."""
 
 Product = tuple[tuple[int, int], ...]
 """Atoms and their powers, in the order of the atoms."""
@@ -281,7 +284,7 @@ class Standardised:
 
     def rows(self, atoms: Array) -> Array:
         """PRIVATE: return the row of each record; ``atoms`` are as `Design.read` returns them."""
-        moved = (atoms - self._moves) / self.spreads
+        moved = np.clip((atoms - self._moves) / self.spreads, -_FARTHEST, _FARTHEST)
         columns = np.empty((len(atoms), self.design.dimension))
         for index, product in enumerate(self.design.products):
             column = np.full(len(atoms), self.length)
@@ -323,5 +326,3 @@ class Standardised:
         if isinstance(variable, Numbers) and variable.function == "scale":
             return 0.0, 1.0
         return float(self._moves[atom]), float(self.spreads[atom])
-
-

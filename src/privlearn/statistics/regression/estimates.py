@@ -125,7 +125,9 @@ class Estimates(CountsFile):
 
     @cached_property
     def _progress(self) -> Progress:
-        return Progress(self.about, self.certificate.mechanism.scales, [np.ravel(table) for table in self.tables])
+        return Progress(
+            self.about, self.certificate.mechanism.scales, [np.ravel(table) for table in self.tables]
+        )
 
     @cached_property
     def _solution(self) -> tuple[Array, Array, Array, Array]:
@@ -142,7 +144,9 @@ class Estimates(CountsFile):
         spread = shrunk_moments(moments, information, scales[-1] * scale.residual_bound**2)
         # the information's noise times the step, and the step's own curvature (docs/theory/inference.md)
         outer = np.outer(step, step)
-        own = score_noise**2 * np.eye(dimension) + noise**2 / 2.0 * (np.trace(outer) * np.eye(dimension) + outer)
+        own = score_noise**2 * np.eye(dimension) + noise**2 / 2.0 * (
+            np.trace(outer) * np.eye(dimension) + outer
+        )
         left = _CURVATURE**2 * progress.predictor_variance(information, step)
         to_units = progress.standardised.to_units * scale.spread
         estimate = to_units @ (progress.coefficients + step)
@@ -165,7 +169,9 @@ class Estimates(CountsFile):
         names = self._progress.design.names
         reach = float(special.ndtri(0.5 + level / 2.0))
         return [
-            _coefficient(name, estimate[index], whole[index, index], sampling[index, index], bool(hidden[index]), reach)
+            _coefficient(
+                name, estimate[index], whole[index, index], sampling[index, index], bool(hidden[index]), reach
+            )
             for index, name in enumerate(names)
         ]
 
@@ -180,7 +186,6 @@ class Estimates(CountsFile):
         """Return the median width of an interval over its width without privacy; infinite if nothing is estimated."""
         costs = [row.privacy_cost for row in self.coefficients()[1:] if row.is_estimated]
         return float(np.median(costs)) if costs else math.inf
-
 
     def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
         """Return the table as a pandas data frame, indexed by term."""
@@ -220,7 +225,7 @@ def _coefficient(
     name: str, estimate: float, whole: float, sampling: float, hidden: bool, reach: float
 ) -> Coefficient:
     if hidden:
-        return Coefficient(name, math.nan, math.inf, -math.inf, math.inf, 1.0, math.inf)
+        return Coefficient(name, math.nan, math.inf, -math.inf, math.inf, math.nan, math.inf)
     error = math.sqrt(whole)
     p_value = float(2.0 * special.ndtr(-abs(estimate) / error)) if error else float(not estimate)
     cost = math.sqrt(whole / sampling) if sampling else math.inf

@@ -1,8 +1,8 @@
 """Families of regression models: what one record adds to the score and to the information of its model.
 
 For a linear predictor e and an outcome y, a family has a residual r(e, y) of mean 0 under the model, cut to
-[-bound, bound], and an information h(e) between 0 and its own bound. Estimates solve sum_i w_i r_i x_i = 0, where the
-weight w_i = min(1, 1 / |x_i|^2) depends on the row x_i alone, so that it changes no estimand (docs/theory/inference.md).
+[-bound, bound], and an information h(e) between 0 and its own bound. Estimates solve sum_i w_i r_i x_i = 0. The weight
+w_i = min(1, 1 / |x_i|^2) depends on the row x_i alone, so it changes no estimand (docs/theory/inference.md).
 """
 
 from __future__ import annotations
@@ -16,39 +16,12 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
-from privlearn.statistics.regression.grids import Grid, location_of, quantiles_of
+from privlearn.statistics.regression.histograms import NoisyHistogram
 
-OUTCOME_CELLS = 64
 _RATE_FACTOR = 1.5
 """Counts: records with an expected count beyond this multiple of the mean lose weight."""
 _MIN_RATE = 0.01
 _MAX_PREDICTOR = 30.0
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyHistogram:
-    """Released counts over a grid; ``noise`` is the standard deviation in a cell."""
-
-    counts: Array
-    grid: Grid
-    noise: float
-
-    @property
-    def total(self) -> float:
-        """Return about how many records were counted."""
-        return max(float(np.sum(self.counts)), 1.0)
-
-    @property
-    def tail(self) -> float:
-        """Return the share of records beyond which quantiles are noise."""
-        noise = self.noise * math.sqrt(len(self.counts)) / self.total
-        return float(np.clip(1.5 * noise, 0.01, 0.25))
-
-    @property
-    def quantiles(self) -> Array:
-        """Return quantiles at equal steps, without the tails that are noise."""
-        shares = np.clip((np.arange(100) + 0.5) / 100.0, self.tail, 1.0 - self.tail)
-        return quantiles_of(self.counts, self.grid, self.total, shares)
 
 
 @dataclass(frozen=True)
@@ -135,8 +108,7 @@ class Linear(Family):
     rounds = 1
 
     def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
-        location = location_of(outcome.counts, outcome.grid, outcome.total, outcome.noise)
-        return OutcomeScale(0.0, cut, 1.0, location.centre, location.spread)
+        return OutcomeScale(0.0, cut, 1.0, *outcome.location)
 
     def residuals(self, predictor: Array, outcome: Array, scale: OutcomeScale) -> Array:
         return np.asarray((outcome - scale.centre) / scale.spread - predictor)
@@ -156,7 +128,7 @@ class Poisson(Family):
     ratio = "rate ratio"
 
     def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
-        quantiles = outcome.quantiles
+        quantiles = outcome.trimmed
         mean = max(float(np.mean(quantiles)), _MIN_RATE)
         deviation = max(float(np.std(quantiles)), math.sqrt(mean))
         return OutcomeScale(math.log(mean) - offset, cut * deviation, _RATE_FACTOR * mean)

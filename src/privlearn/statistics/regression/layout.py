@@ -20,18 +20,20 @@ import numpy as np
 from privlearn.accounting import gaussian_ratio
 from privlearn.data.schema.columns import CategoryColumn, NumberColumn
 from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, did_you_mean
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.scoring import COUNTS, MATRIX, VECTOR, NoisyScoring
 from privlearn.statistics.description.layout import described_columns
 from privlearn.statistics.layout import CountsLayout
 from privlearn.statistics.regression.design import NORM, Design, Levels, Numbers, design_of, read_variable
-from privlearn.statistics.regression.families import FAMILIES, OUTCOME_CELLS, Family, family_of
+from privlearn.statistics.regression.families import FAMILIES, Family, family_of
 from privlearn.statistics.regression.formula import Formula, Variable, parse_formula
-from privlearn.statistics.regression.grids import Grid
+from privlearn.statistics.regression.histograms import Grid
 
 KIND = "estimates"
-VARIABLE_CELLS = 48
+CELLS = 48
+OUTCOME_CELLS = 64
 RESIDUAL_EDGES = tuple(2.0 ** (step / 2.0) for step in range(-12, 11))
 """Sizes of residuals between which they are counted, in units of the outcome's spread."""
 
@@ -43,8 +45,6 @@ _QUANTILE_NOISE = 0.06
 _MIN_INFORMATION, _MAX_INFORMATION = 0.12, 0.35
 """Share of the last information: as much as makes it `_AMPLE` times as large as its noise."""
 _AMPLE = 4.0
-_FINEST = 2.0**-12
-"""Half width of the part of a grid with equal cells, relative to the range."""
 
 _MIN_CUT, _MAX_CUT = 3.0, 8.0
 """Residuals are cut at a multiple of their deviation: the more records, the larger, since noise grows with it."""
@@ -54,7 +54,7 @@ _TYPICAL_INFORMATION = {"logistic": 0.64, "linear": 0.95, "poisson": 0.55}
 _TYPICAL_RESIDUAL = {"logistic": 0.16, "linear": 1.0, "poisson": 1.0}
 _TYPICAL_INFLATION = 1.5
 """Variance inflation of a coefficient by the correlation of its term with the others."""
-_MIN_STRENGTH = 1.5
+_MIN_STRENGTH = 2.0
 """Least ratio of the expected information to the spectral norm of its noise for which an estimate is offered."""
 
 
@@ -77,13 +77,13 @@ class ModelRequest:
 def grid_of_outcome(outcome: Mapping[str, Any]) -> Grid:
     """Return the cells of the outcome's histogram; two for classes."""
     if "event" in outcome:
-        return Grid(0.0, 1.0, 0.0, 2)
-    return Grid.between(outcome["lower"], outcome["upper"], OUTCOME_CELLS, finest=_FINEST)
+        return Grid(0.0, 1.0, 2)
+    return Grid(outcome["lower"], outcome["upper"], OUTCOME_CELLS)
 
 
 def grid_of_variable(variable: Numbers) -> Grid:
     """Return the cells of the histogram of a variable of numbers."""
-    return Grid.between(variable.lower, variable.upper, VARIABLE_CELLS, finest=_FINEST)
+    return Grid(variable.lower, variable.upper, CELLS)
 
 
 def read_request(formula: str, schema: Schema, family: str | None, exposure: str | None) -> ModelRequest:
@@ -110,33 +110,42 @@ def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple
     columns, name = described_columns(schema), formula.outcome
     if name not in columns:
         raise InvalidParameter(f"the schema has no column {name!r}{did_you_mean(name, columns)}")
-    column, target = columns[name], schema.target
+    column = columns[name]
+    outcome: dict[str, Any] = {"name": name}
     if isinstance(column, CategoryColumn):
-        is_target = target is not None and target.name == name
-        labels = list(target.classes if is_target and target is not None else column.values)
-        classes = target.class_indices if is_target and target is not None else [0, 1]
-        kind, outcome = "classes", {"name": name, "reference": str(labels[0]), "event": str(labels[-1])}
-        if len(labels) != 2:
-            raise InvalidParameter(
-                f"{name!r} has {len(labels)} classes, and a logistic model explains two. Merge classes in the schema "
-                "(merge: {...}), or take another outcome."
-            )
-        outcome["classes"] = classes
+        outcome |= _read_classes(name, column, schema.target)
     elif isinstance(column, NumberColumn):
-        kind = "number"
-        outcome = {"name": name, "lower": column.lower, "upper": column.upper}
+        outcome |= {"lower": column.lower, "upper": column.upper}
     else:
-        raise InvalidParameter(f"{name!r} is neither a number nor a list of two classes")
+        raise InvalidParameter(
+            f"{name!r} is neither a number nor a list of two classes. Take another outcome."
+        )
+    kind = "classes" if "event" in outcome else "number"
     chosen = family_of(family or ("logistic" if kind == "classes" else "linear"))
     if chosen.outcome != kind:
-        fitting = " or ".join(name for name, one in FAMILIES.items() if one.outcome == kind)
-        raise InvalidParameter(f"family={chosen.name!r} does not fit the outcome {name!r}. Use {fitting}.")
+        suitable = " or ".join(name for name, one in FAMILIES.items() if one.outcome == kind)
+        raise InvalidParameter(f"family={chosen.name!r} does not fit the outcome {name!r}. Use {suitable}.")
     if chosen.name == "poisson" and outcome["lower"] < 0:
         raise InvalidParameter(f"counts are at least 0. Raise the lower bound of {name!r} in the schema.")
     return outcome, chosen
 
 
-def regression_layout(request: ModelRequest, schema: Schema, guarantee: Guarantee, records: int) -> CountsLayout:
+def _read_classes(name: str, column: CategoryColumn, target: Target | None) -> dict[str, Any]:
+    """Return reference and event of an outcome with two classes, and the class of each label."""
+    labels, classes = list(column.values), [0, 1]
+    if target is not None and target.name == name:
+        labels, classes = list(target.classes), target.class_indices
+    if len(labels) != 2:
+        raise InvalidParameter(
+            f"{name!r} has {len(labels)} classes, and a logistic model explains two. Merge classes in the schema "
+            "(merge: {...}), or take another outcome."
+        )
+    return {"reference": str(labels[0]), "event": str(labels[1]), "classes": classes}
+
+
+def regression_layout(
+    request: ModelRequest, schema: Schema, guarantee: Guarantee, records: int
+) -> CountsLayout:
     """Return the sums to release, with the mechanism that is calibrated for them."""
     sums = _sums_of(request, guarantee, records)
     mechanism = NoisyScoring.of_sums(guarantee, records, [sum[1:] for sum in sums])
@@ -161,10 +170,10 @@ def _sums_of(request: ModelRequest, guarantee: Guarantee, records: int) -> list[
     dimension = request.design.dimension
     entries = dimension * (dimension + 1) // 2
     tables = [
-        len(variable.values) if isinstance(variable, Levels) else VARIABLE_CELLS
+        len(variable.values) if isinstance(variable, Levels) else CELLS
         for variable in request.design.variables
     ]
-    tables += [request.outcome_grid.cells, *([] if request.exposure is None else [VARIABLE_CELLS])]
+    tables += [request.outcome_grid.cells, *([] if request.exposure is None else [CELLS])]
     of_tables, of_information = _flexible_shares(request, guarantee, records, len(tables))
     sums = [("counts", COUNTS, cells, of_tables / len(tables)) for cells in tables]
     half = _SHARES["round"] / 2.0
@@ -188,7 +197,7 @@ def _flexible_shares(
     if not guarantee.is_private or guarantee.delta == 0.0:  # refused by the calibration
         return _MIN_TABLES, _MIN_INFORMATION
     ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
-    noise = guarantee.relation.counts / ratio * math.sqrt(VARIABLE_CELLS) / 2.0
+    noise = guarantee.relation.counts / ratio * math.sqrt(CELLS) / 2.0
     of_tables = tables * (noise / (_QUANTILE_NOISE * records)) ** 2
     dimension = request.design.dimension
     information = records * _TYPICAL_INFORMATION[request.family.name] / (NORM * dimension)
@@ -222,13 +231,24 @@ def expected_ratio(layout: CountsLayout) -> float:
     return math.sqrt(1.0 + _TYPICAL_INFLATION * mechanism.scales[-3] ** 2 / moments)
 
 
+def expected_error(layout: CountsLayout) -> float:
+    """Return the expected standard error without privacy, for one standard deviation of a number."""
+    information = {"logistic": 0.16, "linear": 1.0, "poisson": 1.0}[layout.about["family"]]
+    return math.sqrt(_TYPICAL_INFLATION / (layout.mechanism.records * information))
+
+
+def is_readable(layout: CountsLayout) -> bool:
+    """Return whether the information is expected to stand out from its noise."""
+    return strength(layout) >= _MIN_STRENGTH
+
+
 def check_strength(layout: CountsLayout) -> None:
     """Raise InvalidParameter, before anything is charged, where the noise would leave nothing to read."""
-    found = strength(layout)
-    if found < _MIN_STRENGTH:
-        dimension = len(layout.about["design"]["products"])
-        records = layout.mechanism.records
+    if not is_readable(layout):
+        dimension, mechanism = len(layout.about["design"]["products"]), layout.mechanism
+        records = mechanism.records * _MIN_STRENGTH / strength(layout)
         raise InvalidParameter(
-            f"{dimension} coefficients are too many for {records:,} records at {layout.mechanism.guarantee}. About "
-            f"{math.ceil(records * _MIN_STRENGTH / found):,} records would do. Use fewer terms, or a larger epsilon."
+            f"{dimension} coefficients are too many for {mechanism.records:,} records at epsilon = "
+            f"{mechanism.guarantee.epsilon:g}: noise would hide them. Use fewer terms, a larger epsilon, or about "
+            f"{math.ceil(records):,} records."
         )

@@ -86,5 +86,7 @@ def estimate(
 def measure(layout: CountsLayout, schema: Schema, rows: RegressionCells, randomness: Randomness) -> Estimates:
     """Touch the data: release all sums of the layout, and return the certified table."""
     released = layout.mechanism.run_in_turn(RegressionRows(rows, layout), randomness)  # type: ignore[attr-defined]
-    certificate = layout.certify(schema, randomness, formula=layout.about["formula"], family=layout.about["family"])
+    certificate = layout.certify(
+        schema, randomness, formula=layout.about["formula"], family=layout.about["family"]
+    )
     return Estimates(released, layout.about, certificate)

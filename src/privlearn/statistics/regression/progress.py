@@ -13,8 +13,8 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.mechanisms.statistics.scoring import unpack_symmetric
 from privlearn.statistics.regression.design import NORM, Levels, Numbers, Standardised, design_from_dict
-from privlearn.statistics.regression.families import NoisyHistogram, OutcomeScale, family_of
-from privlearn.statistics.regression.grids import Grid, location_of
+from privlearn.statistics.regression.families import OutcomeScale, family_of
+from privlearn.statistics.regression.histograms import NoisyHistogram
 from privlearn.statistics.regression.layout import RESIDUAL_EDGES, grid_of_outcome, grid_of_variable
 
 _PRIOR = 3.0
@@ -57,29 +57,29 @@ class Progress:
         """Return centres and spreads of all atoms, from the histograms of the variables."""
         centres, spreads = [], []
         shortest = 1.0 / math.sqrt(NORM * self.design.dimension)
-        for variable, counts, noise in zip(self.design.variables, self._released, self._scales, strict=False):
-            total = max(float(np.sum(counts)), 1.0)
+        for index, variable in enumerate(self.design.variables):
             if isinstance(variable, Levels):
-                shares = np.clip(counts[1:] / total, 0.0, 1.0)
+                counts = self._released[index]
+                shares = np.clip(counts[1:] / max(float(np.sum(counts)), 1.0), 0.0, 1.0)
                 centres += shares.tolist()
                 # A rare category would make its rows long, which takes their weight.
                 spreads += np.maximum(np.sqrt(shares * (1.0 - shares)), shortest).tolist()
             else:
-                location = location_of(counts, grid_of_variable(variable), total, noise)
-                centres.append(location.centre)
-                spreads.append(location.spread)
+                centre, spread = self._histogram(index, grid_of_variable(variable).edges).location
+                centres.append(centre)
+                spreads.append(spread)
         return Standardised(self.design, np.array(centres), np.array(spreads))
 
     @cached_property
     def _first_scale(self) -> OutcomeScale:
         index, offset = len(self.design.variables), 0.0
         if self.exposure is not None:
-            counts = self._released[index + 1]
-            total = max(float(np.sum(counts)), 1.0)
-            offset = location_of(counts, grid_of_variable(self.exposure), total, self._scales[index + 1]).centre
-        grid = grid_of_outcome(self._about["outcome"])
-        outcome = NoisyHistogram(self._released[index], grid, self._scales[index])
+            offset, _ = self._histogram(index + 1, grid_of_variable(self.exposure).edges).location
+        outcome = self._histogram(index, grid_of_outcome(self._about["outcome"]).edges)
         return self.family.start(outcome, offset, self._about["cut"] or 1.0)
+
+    def _histogram(self, index: int, edges: Array) -> NoisyHistogram:
+        return NoisyHistogram(self._released[index], edges, self._scales[index])
 
     @property
     def scale(self) -> OutcomeScale:
@@ -87,9 +87,11 @@ class Progress:
         scale = self._first_scale
         if not self.family.is_cut or len(self._released) <= self._residuals:
             return scale
-        index = self._residuals
-        sizes = NoisyHistogram(self._released[index], _RESIDUAL_GRID, self._scales[index]).quantiles
-        deviation = math.sqrt(float(np.mean(sizes**2))) * self.residual_unit
+        # the outermost cell ends at twice its beginning
+        edges = np.array([0.0, *RESIDUAL_EDGES, 2.0 * RESIDUAL_EDGES[-1]])
+        sizes = self._histogram(self._residuals, edges).trimmed
+        size = max(math.sqrt(float(np.mean(sizes**2))), RESIDUAL_EDGES[0])
+        deviation = size * self.residual_unit
         return dataclasses.replace(scale, residual_bound=self._about["cut"] * deviation)
 
     @property
@@ -120,7 +122,9 @@ class Progress:
                 value = self._combine(rounds, start, value)
         return value
 
-    def _combine(self, rounds: Sequence[tuple[Array, Array, Array, float]], start: Array, value: Array) -> Array:
+    def _combine(
+        self, rounds: Sequence[tuple[Array, Array, Array, float]], start: Array, value: Array
+    ) -> Array:
         precision = np.eye(len(start)) / _PRIOR
         weighted = start / _PRIOR
         for point, score, information, noise in rounds:
@@ -148,17 +152,6 @@ class Progress:
         place = len(self._about["sums"]) - 3
         score, information = self._round(place, self.scale)
         return score, information, unpack_symmetric(self._released[-1]) * self.scale.residual_bound**2
-
-
-class _ResidualGrid(Grid):
-    """Cells of residuals by size, in their unit; the outermost one ends at twice its beginning."""
-
-    @property
-    def edges(self) -> Array:
-        return np.array([0.0, *RESIDUAL_EDGES, 2.0 * RESIDUAL_EDGES[-1]])
-
-
-_RESIDUAL_GRID = _ResidualGrid(0.0, 2.0 * RESIDUAL_EDGES[-1], 0.0, len(RESIDUAL_EDGES) + 1)
 
 
 def positive_inverse(matrix: Array, floor: float) -> Array:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.data.encoding.column_cells import owners
 from privlearn.data.encoding.packed_cells import PackedCells
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import concatenate_tables, read_each
-from privlearn.data.encoding.column_cells import owners
 from privlearn.imports import pa
 from privlearn.mechanisms.statistics.counts import UNIT, count
 from privlearn.mechanisms.statistics.scoring import RegressionSums, pack_symmetric
@@ -24,7 +24,12 @@ from privlearn.statistics.description.layout import described_columns
 from privlearn.statistics.description.measuring import read_column
 from privlearn.statistics.layout import CountsLayout
 from privlearn.statistics.regression.design import Levels
-from privlearn.statistics.regression.layout import RESIDUAL_EDGES, ModelRequest, grid_of_outcome, grid_of_variable
+from privlearn.statistics.regression.layout import (
+    RESIDUAL_EDGES,
+    ModelRequest,
+    grid_of_outcome,
+    grid_of_variable,
+)
 from privlearn.statistics.regression.progress import Progress
 
 _FACTOR_UNIT = 2.0**13
@@ -62,7 +67,8 @@ def read_cells(table: Any, schema: Schema, request: ModelRequest) -> RegressionC
     names = list(dict.fromkeys([*(variable.column for variable in variables), request.outcome["name"]]))
     described = {name: described_columns(schema)[name] for name in names}
     person = [] if schema.person is None else [schema.person]
-    cells, blocks = PackedCells(), []
+    cells = PackedCells()
+    blocks: list[Any] = []
 
     def read(block: Any) -> None:
         rows = read_block(block, [*names, *person], schema)
@@ -158,7 +164,9 @@ class RegressionRows(RegressionSums):
         if isinstance(variable, Levels):
             place = variable.index(block.cells[variable.column])
             return count(place, len(variable.values), block.weights)
-        return grid_of_variable(variable).count(variable.read(block.cells[variable.column])[0][:, 0], block.weights)
+        return grid_of_variable(variable).count(
+            variable.read(block.cells[variable.column])[0][:, 0], block.weights
+        )
 
     def _at(self, progress: Progress, block: _Block) -> tuple[Array, Array, Array, Array]:
         """PRIVATE: return rows, their weights, linear predictors and residuals.

@@ -1,0 +1,169 @@
+"""`privlearn estimate`: a regression table with intervals and p-values; `privlearn plan estimate`: their widths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privlearn.cli.measure import save_counts
+from privlearn.cli.options import (
+    NUMBER,
+    AcceptWeakPrivacy,
+    ChargedDataset,
+    ChargedLedger,
+    ExpectedRecords,
+    Force,
+    Neighbouring,
+    Note,
+    PartName,
+    SchemaFile,
+    Seed,
+    SigningKey,
+    TableFile,
+    check_writable_apart,
+    open_ledger,
+    open_with_progress,
+    part_of,
+)
+from privlearn.cli.plan import plan
+
+ModelFormula = Annotated[
+    str,
+    typer.Option(
+        help='Outcome and terms: "readmitted ~ age + sex + age:smoker + I(age^2)".', show_default=False
+    ),
+]
+EpsilonOfTable = Annotated[
+    float, typer.Option(**NUMBER, help="Privacy loss of the whole table.", show_default=False)
+]
+DeltaOfTable = Annotated[
+    float, typer.Option(**NUMBER, help="Above 0 and well below 1/n, say 1e-6.", show_default=False)
+]
+FamilyName = Annotated[
+    str | None,
+    typer.Option(
+        help="logistic, linear or poisson.", show_default="logistic for two classes, linear for numbers"
+    ),
+]
+ExposureColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="For counts: the column of the time or population at risk.", show_default=False
+    ),
+]
+
+
+def estimate(
+    table: TableFile,
+    schema: SchemaFile,
+    formula: ModelFormula,
+    epsilon: EpsilonOfTable,
+    delta: DeltaOfTable,
+    out: Annotated[Path, typer.Option(help="The file to write.", show_default=False)],
+    family: FamilyName = None,
+    exposure: ExposureColumn = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write the table as a page (.html) or LaTeX (.tex).", show_default=False
+        ),
+    ] = None,
+    neighbours: Neighbouring = "replace_one",
+    expected_records: ExpectedRecords = None,
+    ledger: ChargedLedger = None,
+    dataset: ChargedDataset = None,
+    part: PartName = None,
+    note: Note = None,
+    accept_weak_privacy: AcceptWeakPrivacy = False,
+    sign: SigningKey = None,
+    seed: Seed = None,
+    force: Force = False,
+) -> None:
+    """Estimate a regression model for reading: odds ratios or coefficients, intervals, p-values.
+
+    Only noisy sums are released, in a file with a certificate that `privlearn verify`
+    recomputes. One charge covers the whole table. Before it, `privlearn plan estimate`
+    forecasts how wide the intervals will be.
+
+    \b
+    Example:
+      privlearn estimate clinic.csv --schema clinic.schema.yaml \\
+        --formula "readmitted ~ age + sex + age:smoker" --epsilon 1 --delta 1e-6 \\
+        --ledger budgets.db --out readmitted.estimates --page readmitted.html
+    """
+    from privlearn.data.schema.schema import Schema
+    from privlearn.release.verification import read_private_key
+    from privlearn.statistics.regression import Estimates
+    from privlearn.statistics.regression import estimate as measure
+    from privlearn.statistics.regression.page import latex_table, write_page
+
+    check_writable_apart(out, page, force)
+    description = Schema.load(schema)
+    key = None if sign is None else read_private_key(sign)
+    split_part = part_of(table, part, description)
+    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
+    with open_with_progress(table, description, "summing", split_part) as rows:
+        result: Estimates = measure(
+            rows,
+            description,
+            formula,
+            epsilon=epsilon,
+            delta=delta,
+            family=family,
+            exposure=exposure,
+            neighbours=neighbours,
+            expected_records=expected_records,
+            ledger=budget,
+            accept_weak_privacy=accept_weak_privacy,
+            random_state=seed,
+        )
+    write = latex_table if page is not None and page.suffix == ".tex" else write_page
+    save_counts(result if key is None else result.signed(key), write, out, page, budget)
+
+
+@plan.command("estimate")
+def plan_estimate(
+    schema: SchemaFile,
+    formula: ModelFormula,
+    rows: Annotated[int, typer.Option(help="Number of records, or of persons.", show_default=False)],
+    epsilon: EpsilonOfTable,
+    delta: DeltaOfTable,
+    family: FamilyName = None,
+    exposure: ExposureColumn = None,
+    neighbours: Neighbouring = "replace_one",
+    width: Annotated[
+        float | None,
+        typer.Option(
+            **NUMBER,
+            help="Also print the records and the epsilon for this half width of an interval.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Forecast how wide the intervals of `privlearn estimate` will be. Reads no data.
+
+    \b
+    Example:
+      privlearn plan estimate --schema clinic.schema.yaml --formula "readmitted ~ age + sex" \\
+        --rows 6000 --epsilon 1 --delta 1e-6 --width 0.1
+    """
+    from privlearn.statistics.regression import forecast_widths
+
+    forecast = forecast_widths(
+        formula,
+        schema,
+        rows,
+        epsilon=epsilon,
+        delta=delta,
+        family=family,
+        exposure=exposure,
+        neighbours=neighbours,
+    )
+    typer.echo(str(forecast))
+    if width is not None:
+        typer.echo(
+            f"For +-{width:g}: about {forecast.records_for(width):,} records at epsilon = {epsilon:g},"
+        )
+        typer.echo(f"or epsilon = {forecast.epsilon_for(width):.2g} with {rows:,} records.")

@@ -1,0 +1,88 @@
+"""Centre, spread and quantiles of released histograms. Post-processing; no row is read.
+
+The cells of a grid are fine near 0 and coarse far away, so that bounds that are far too wide cost a few cells.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.imports import optimize
+from privlearn.mechanisms.statistics.counts import count
+
+_FINEST = 2.0**-12
+"""Half width of the part of a grid with equal cells, relative to the range."""
+_TAILS = ((0.25, 0.6745, 1.0), (0.1, 1.2816, 0.5), (0.025, 1.96, 0.25))
+"""Shares of a tail, the normal quantile at each, and its weight in the spread: where most numbers are equal, a smaller
+tail shows that there is a spread."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A public partition of the numbers between two bounds: equal steps of asinh around the number nearest to 0."""
+
+    lower: float
+    upper: float
+    cells: int
+
+    @cached_property
+    def edges(self) -> Array:
+        """Return the ends of the cells, of shape (cells + 1,)."""
+        origin = min(max(0.0, self.lower), self.upper)
+        finest = (self.upper - self.lower) * _FINEST
+        low, high = (math.asinh((end - origin) / finest) for end in (self.lower, self.upper))
+        edges = origin + finest * np.sinh(np.linspace(low, high, self.cells + 1))
+        edges[0], edges[-1] = self.lower, self.upper
+        return np.asarray(np.maximum.accumulate(edges))
+
+    def count(self, numbers: Array, weights: Array) -> Array:
+        """PRIVATE: return the exact weight of the numbers in each cell; the outer cells have no outer end."""
+        return count(np.searchsorted(self.edges[1:-1], numbers), self.cells, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyHistogram:
+    """Released counts between edges; ``noise`` is their standard deviation in a cell."""
+
+    counts: Array
+    edges: Array
+    noise: float
+
+    @property
+    def total(self) -> float:
+        """Return about how many records were counted."""
+        return max(float(np.sum(self.counts)), 1.0)
+
+    @property
+    def tail(self) -> float:
+        """Return the share of records beyond which quantiles are noise."""
+        noise = self.noise * math.sqrt(len(self.counts)) / self.total
+        return float(np.clip(1.5 * noise, 0.01, 0.25))
+
+    @property
+    def trimmed(self) -> Array:
+        """Return quantiles at equal steps, without the tails that are noise."""
+        return self.quantiles(np.clip((np.arange(100) + 0.5) / 100.0, self.tail, 1.0 - self.tail))
+
+    def quantiles(self, shares: Array) -> Array:
+        """Return the numbers below which these shares of the records lie."""
+        below = np.concatenate([[0.0], np.cumsum(self.counts)])
+        known = np.clip(optimize.isotonic_regression(below).x / self.total, 0.0, 1.0)
+        return np.asarray(np.interp(shares, known, self.edges))
+
+    @property
+    def location(self) -> tuple[float, float]:
+        """Return the median, and a spread of at least the width of its cell, also where noise has drowned both."""
+        centre = float(self.quantiles(np.array([0.5]))[0])
+        cell = int(np.clip(np.searchsorted(self.edges, centre), 1, len(self.counts)))
+        spreads = [float(self.edges[cell] - self.edges[cell - 1])]
+        for share, normal, weight in _TAILS:
+            if share >= min(self.tail, 0.25):
+                low, high = self.quantiles(np.array([share, 1.0 - share]))
+                spreads.append(weight * float(high - low) / (2.0 * normal))
+        return centre, max(spreads)

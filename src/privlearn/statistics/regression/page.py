@@ -1,0 +1,176 @@
+"""A table of estimates for people: text, HTML with a forest plot, LaTeX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+
+from privlearn.release.html import BLUE, GREY, element, figure, svg_text, table
+from privlearn.statistics.page import whole_page
+from privlearn.statistics.regression.estimates import LEVEL, Coefficient, Estimates
+
+_WIDTH, _NAMES, _RIGHT, _ROW, _TOP = 560, 190, 20, 22, 8
+_LATEX = str.maketrans({sign: f"\\{sign}" for sign in "_%&#${}"} | {"^": r"\^{}", "~": r"\~{}"})
+
+
+def text_table(estimates: Estimates, level: float = LEVEL) -> str:
+    """Return the table as text, with a heading and notes."""
+    headings, rows = _cells(estimates, level)
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (headings, *rows)
+    ]
+    rule = "-" * max(map(len, lines))
+    return "\n".join(
+        [*_heading(estimates), rule, lines[0], rule, *lines[1:], rule, *_notes(estimates, level)]
+    )
+
+
+def _heading(estimates: Estimates) -> list[str]:
+    outcome = estimates.about["outcome"]
+    event = f" ({outcome['event']} compared with {outcome['reference']})" if "event" in outcome else ""
+    return [
+        f"{estimates.family} regression of {outcome['name']}{event}",
+        f"{estimates.formula}; about {estimates.complete:,.0f} complete {estimates.whom} of "
+        f"{estimates.certificate.records:,}",
+    ]
+
+
+def _notes(estimates: Estimates, level: float) -> list[str]:
+    notes = [
+        f"{level:.0%} intervals and p-values account for sampling and for the noise; {estimates.guarantee}."
+    ]
+    if math.isfinite(estimates.privacy_cost):
+        notes.append(f"Privacy made intervals {estimates.privacy_cost:.2f} times as wide (median).")
+    if any(not row.is_estimated for row in estimates.coefficients(level)):
+        notes.append(
+            "Not estimated: the noise, or collinear terms, hide these coefficients. Use fewer terms or more epsilon."
+        )
+    if references := estimates.references:
+        notes.append(
+            "Reference: " + ", ".join(f"{name} = {value}" for name, value in references.items()) + "."
+        )
+    if units := estimates.units:
+        notes.append("One unit: " + ", ".join(f"{name} = {unit}" for name, unit in units.items()) + ".")
+    return notes
+
+
+def _cells(estimates: Estimates, level: float) -> tuple[list[str], list[list[str]]]:
+    ratio = estimates.ratio_name
+    headings = [
+        "term",
+        "estimate",
+        "std. error",
+        *([ratio] if ratio else []),
+        f"{level:.0%} interval",
+        "p-value",
+    ]
+    return headings, [_row(row, bool(ratio)) for row in estimates.coefficients(level)]
+
+
+def _row(row: Coefficient, is_ratio: bool) -> list[str]:
+    if not row.is_estimated:
+        return [row.term, "not estimated", "", *([""] if is_ratio else []), "", ""]
+    ratio, *ends = row.ratio if is_ratio else (row.estimate, row.lower, row.upper)
+    interval = f"{_number(ends[0])} to {_number(ends[1])}"
+    shown = [_number(ratio)] if is_ratio else []
+    return [
+        row.term,
+        _number(row.estimate),
+        f"{row.error:.2g}",
+        *shown,
+        interval,
+        format_p_value(row.p_value),
+    ]
+
+
+def format_p_value(value: float) -> str:
+    """Return a p-value as journals print it."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 100_000 else f"{value:,.0f}"
+
+
+def latex_table(estimates: Estimates, level: float = LEVEL) -> str:
+    """Return the table as LaTeX; it needs the package booktabs."""
+    headings, rows = _cells(estimates, level)
+    body = "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in rows)
+    return "\n".join(
+        [
+            r"\begin{tabular}{l" + "r" * (len(headings) - 1) + "}",
+            r"\toprule",
+            " & ".join(map(_latex, headings)) + r" \\",
+            r"\midrule",
+            body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(f"% {line}" for line in (*_heading(estimates), *_notes(estimates, level))),
+        ]
+    )
+
+
+def _latex(text: str) -> str:
+    return text.replace("< ", "$<$ ").translate(_LATEX) if "<" not in text else "$<$ " + text[2:]
+
+
+def write_page(estimates: Estimates) -> str:
+    """Return the whole page as HTML."""
+    return whole_page(
+        estimates,
+        f"Estimates: {estimates.about['outcome']['name']} in {estimates.about['dataset']}",
+        page_part(estimates),
+        command="estimate",
+        intervals="Intervals cover the population's coefficient with probability 0.95, noise included.",
+    )
+
+
+def page_part(estimates: Estimates) -> str:
+    """Return the table and the forest plot alone, which notebooks and the server's pages show too."""
+    heading = "".join(f"<p>{escape(line)}</p>" for line in _heading(estimates))
+    notes = " ".join(map(escape, _notes(estimates, LEVEL)))
+    return f"{heading}{table(*_cells(estimates, LEVEL))}<p>{notes}</p>{forest_plot(estimates)}"
+
+
+def forest_plot(estimates: Estimates, level: float = LEVEL) -> str:
+    """Return an SVG figure: each estimate with its interval, ratios on a logarithmic axis; without the intercept."""
+    rows = [row for row in estimates.coefficients(level)[1:] if row.is_estimated]
+    if not rows:
+        return ""
+    place = _axis(rows)
+    bottom = _TOP + _ROW * len(rows)
+    zero = place(0.0)
+    shapes = [element("line", x1=zero, x2=zero, y1=float(_TOP), y2=float(bottom), stroke=GREY)]
+    for index, row in enumerate(rows):
+        y = _TOP + _ROW * (index + 0.5)
+        colour = BLUE if row.p_value < 1.0 - level else GREY
+        shapes += [
+            svg_text(_NAMES - 8, y + 4, row.term if len(row.term) <= 30 else row.term[:29] + "…", "end"),
+            element(
+                "line", x1=place(row.lower), x2=place(row.upper), y1=y, y2=y, stroke=colour, stroke_width=2
+            ),
+            element("circle", cx=place(row.estimate), cy=y, r=4, fill=colour),
+        ]
+    name = estimates.ratio_name
+    low, high = min(row.lower for row in rows), max(row.upper for row in rows)
+    for end, anchor in ((min(low, 0.0), "start"), (0.0, "middle"), (max(high, 0.0), "end")):
+        shapes.append(svg_text(place(end), bottom + 16, _number(math.exp(end) if name else end), anchor))
+    caption = (
+        f"{name or 'coefficient'}, with {level:.0%} intervals; grey: the interval contains {1 if name else 0}"
+    )
+    described = "; ".join(" ".join(_row(row, bool(name))) for row in rows)
+    return figure(caption, described, _WIDTH, bottom + 24, "".join(shapes))
+
+
+def _axis(rows: Sequence[Coefficient]) -> Callable[[float], float]:
+    """Return the map from coefficients to the width of the plot; 0 is always inside."""
+    low = min(0.0, *(row.lower for row in rows))
+    high = max(0.0, *(row.upper for row in rows))
+    width = _WIDTH - _NAMES - _RIGHT
+    return lambda value: _NAMES + width * (value - low) / ((high - low) or 1.0)

@@ -1,0 +1,64 @@
+"""`privlearn estimate` and `privlearn plan estimate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from typer.testing import CliRunner
+
+from privlearn import Schema, verify
+from privlearn.cli import app
+
+FORMULA = "ill ~ age + sex"
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Path:
+    generator = np.random.default_rng(0)
+    age, sex = generator.normal(50, 15, 4000), generator.choice(["f", "m"], 4000)
+    ill = generator.random(4000) < 1 / (1 + np.exp(-(age - 55) / 20 - (sex == "m")))
+    table = pa.table({"age": age, "sex": sex, "ill": np.where(ill, "yes", "no")})
+    pyarrow.csv.write_csv(table, tmp_path / "clinic.csv")
+    Schema.from_dict(
+        {
+            "name": "clinic",
+            "columns": {
+                "age": {"type": "number", "lower": 0, "upper": 120, "unit": "years"},
+                "sex": {"type": "category", "values": ["f", "m"]},
+            },
+            "target": {"name": "ill", "classes": ["no", "yes"]},
+        }
+    ).save(tmp_path / "clinic.yaml")
+    return tmp_path
+
+
+def run(clinic: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(
+        app, [*arguments, "--schema", str(clinic / "clinic.yaml"), "--formula", FORMULA]
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("suffix", [".html", ".tex"])
+def test_a_table_in_the_shell(clinic: Path, suffix: str) -> None:
+    out, page = clinic / "ill.estimates", clinic / f"ill{suffix}"
+    numbers = ("--epsilon", "1", "--delta", "1e-6", "--out", str(out), "--page", str(page))
+    output = run(clinic, "estimate", str(clinic / "clinic.csv"), *numbers)
+    assert "odds ratio" in output
+    assert "age = years" in output
+    assert verify(out).is_private
+    assert "sex[m]" in page.read_text()
+    shown = CliRunner().invoke(app, ["inspect", str(out)])
+    assert "logistic regression of ill" in shown.output
+
+
+def test_widths_are_forecast_in_the_shell(clinic: Path) -> None:
+    numbers = ("--rows", "4000", "--epsilon", "1", "--delta", "1e-6", "--width", "0.1")
+    output = run(clinic, "plan", "estimate", *numbers)
+    assert "times as wide as without privacy" in output
+    assert "records at epsilon = 1" in output

@@ -1,0 +1,206 @@
+"""Estimates: the limit without noise, coverage, files, tables for people, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks.inference import fit_plainly, measure, schema_of, simulate
+from privlearn import (
+    Estimates,
+    Guarantee,
+    InvalidParameter,
+    Ledger,
+    PrivateGLM,
+    ReleaseError,
+    VerificationError,
+    describe,
+    estimate,
+    verify,
+)
+from privlearn.statistics.regression.page import forest_plot, write_page
+
+FORMULA = "y ~ x0 + x1 + x2"
+
+
+def simulated(
+    family: str, size: int = 6000, *, persons: bool = False, seed: int = 0
+) -> tuple[dict[str, Any], Any, Any]:
+    table, variables, _ = simulate(family, size, 3, persons, np.random.default_rng(seed))
+    if family == "logistic":
+        table["y"] = table["y"].astype(int)
+    return table, variables, schema_of(family, variables, persons, 1.0)
+
+
+def estimated(family: str, epsilon: float = 1.0, seed: int = 0, **options: Any) -> Estimates:
+    table, _, schema = simulated(family)
+    return estimate(
+        table, schema, FORMULA, family=family, epsilon=epsilon, delta=1e-6, random_state=seed, **options
+    )
+
+
+@pytest.mark.parametrize("family", ["logistic", "linear", "poisson"])
+@pytest.mark.parametrize("persons", [False, True])
+def test_without_noise_it_is_close_to_the_plain_fit(family: str, persons: bool) -> None:
+    table, variables, schema = simulated(family, persons=persons)
+    value, error = fit_plainly(family, variables, table["y"].astype(float), table["person"])
+    result = estimate(table, schema, FORMULA, family=family, epsilon=math.inf, delta=0.0)
+    rows = result.coefficients()
+    # weights of long rows change which records count most, not what is estimated
+    assert (np.abs([row.estimate for row in rows] - value) < 2.0 * error).all()
+    assert np.array([row.error for row in rows]) == pytest.approx(error, rel=0.2)
+    assert [row.privacy_cost for row in rows] == pytest.approx([1.0] * 4, abs=1e-3)
+
+
+@pytest.mark.parametrize("family", ["logistic", "linear", "poisson"])
+def test_intervals_cover(family: str) -> None:
+    """A small version of benchmarks/inference.py: 3 x 40 intervals, which the noise widens by about a third."""
+    result = measure(family, 6000, 3, 1.0, tables=40)
+    assert stats.binomtest(round(120 * result["coverage"]), 120, 0.95).pvalue > 1e-4
+    assert result["p-values uniform (KS)"] > 1e-4
+    assert 1.05 < result["median width"] < 2.0
+
+
+def test_bounds_ten_times_too_wide_cost_little() -> None:
+    widths = [
+        measure("logistic", 6000, 3, 1.0, tables=8, generosity=factor)["median width"]
+        for factor in (1.0, 10.0)
+    ]
+    assert widths[1] < 1.1 * widths[0]
+
+
+@pytest.mark.parametrize("neighbours", ["zero_out", "replace_one", "add_remove"])
+def test_files_are_verified(tmp_path: Path, neighbours: str) -> None:
+    expected = {"expected_records": 6000} if neighbours == "add_remove" else {}
+    result = estimated("logistic", 4.0, neighbours=neighbours, **expected)
+    result.save(tmp_path / "t.estimates")
+    assert verify(tmp_path / "t.estimates").recomputed <= result.guarantee
+    again = Estimates.load(tmp_path / "t.estimates")
+    assert again.summary() == result.summary()
+    raw = (tmp_path / "t.estimates").read_bytes()
+    with pytest.raises((VerificationError, ReleaseError)):
+        Estimates.from_bytes(raw.replace(b'"noise_scale": ', b'"noise_scale": 1'))
+
+
+def test_a_description_is_not_a_table_of_estimates(tmp_path: Path) -> None:
+    table, _, schema = simulated("logistic")
+    describe(table, schema, epsilon=1.0, random_state=0).save(tmp_path / "d")
+    with pytest.raises(ReleaseError, match="does not hold estimates"):
+        Estimates.load(tmp_path / "d")
+
+
+def test_one_charge(tmp_path: Path) -> None:
+    table, _, schema = simulated("linear")
+    ledger = Ledger.create(tmp_path / "b.db", "simulated", Guarantee(2.0, 1e-5))
+    estimate(table, schema, FORMULA, epsilon=1.0, delta=1e-6, ledger=ledger)
+    assert float(ledger.standing().spent.epsilon) == pytest.approx(1.0)
+
+
+def test_too_many_terms_are_refused_before_anything_is_charged() -> None:
+    table, variables, _ = simulate("logistic", 500, 12, False, np.random.default_rng(0))
+    table["y"] = table["y"].astype(int)
+    formula = "y ~ " + " + ".join(f"x{index}" for index in range(12))
+    with pytest.raises(InvalidParameter, match="Use fewer terms"):
+        estimate(table, schema_of("logistic", variables, False, 1.0), formula, epsilon=1.0, delta=1e-6)
+
+
+def test_refusals() -> None:
+    table, _, schema = simulated("linear", 100)
+    with pytest.raises(InvalidParameter, match="delta > 0"):
+        estimate(table, schema, FORMULA, epsilon=1.0, delta=0.0)
+    with pytest.raises(InvalidParameter, match="does not fit"):
+        estimate(table, schema, FORMULA, family="logistic", epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidParameter, match="family must be"):
+        estimate(table, schema, FORMULA, family="probit", epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidParameter, match="at least 0"):
+        estimate(table, schema, FORMULA, family="poisson", epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidParameter, match="exposure"):
+        estimate(table, schema, FORMULA, exposure="x0", epsilon=1.0, delta=1e-6)
+    grouped = {name: value for name, value in schema.items() if name != "one_row_per_person"}
+    with pytest.raises(InvalidParameter, match="person: COLUMN"):
+        estimate(table, grouped | {"rows_per_person": 3}, FORMULA, epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("content", [0.0, 5.0])
+def test_rows_that_are_all_equal_do_not_fail(content: float) -> None:
+    schema = schema_of("linear", np.zeros((1, 3)), False, 1.0)
+    table = {name: np.full(3000, 0.0) for name in ("x0", "x1", "x2")} | {"y": np.full(3000, content)}
+    result = estimate(
+        table, schema, FORMULA, epsilon=1.0, delta=1e-6, random_state=0, accept_weak_privacy=True
+    )
+    assert len(result.coefficients()) == 4
+    missing = table | {"y": np.full(3000, np.nan)}
+    assert not estimate(
+        missing, schema, FORMULA, epsilon=1.0, delta=1e-6, random_state=0, accept_weak_privacy=True
+    )["x0"].is_estimated
+
+
+def test_exposure_gives_rates() -> None:
+    generator = np.random.default_rng(0)
+    size = 20_000
+    x, years = generator.standard_normal(size), generator.uniform(0.5, 10.0, size)
+    table = {"x": x, "years": years, "visits": generator.poisson(years * np.exp(-1.0 + 0.3 * x)) * 1.0}
+    columns = {
+        "x": {"type": "number", "lower": -5, "upper": 5},
+        "years": {"type": "number", "lower": 0.1, "upper": 20},
+        "visits": {"type": "number", "lower": 0, "upper": 100},
+    }
+    result = PrivateGLM(
+        "visits ~ x",
+        {"name": "t", "columns": columns},
+        epsilon=4.0,
+        delta=1e-6,
+        family="poisson",
+        exposure="years",
+        random_state=0,
+    ).fit(table)
+    rows = result.estimates_.coefficients()
+    assert rows[0].lower < -1.0 < rows[0].upper
+    assert rows[1].lower < 0.3 < rows[1].upper
+    assert rows[1].error < 0.02
+    assert "rate ratio" in result.to_frame()
+
+
+def test_tables_for_people() -> None:
+    result = estimated("logistic", 4.0)
+    text = result.summary(0.9)
+    assert "logistic regression of y (1 compared with 0)" in text
+    assert "90% interval" in text
+    assert "x1[1]" in text
+    assert "Reference: x1 = 0." in text
+    frame = result.to_frame()
+    assert list(frame.index) == ["(intercept)", "x0", "x1[1]", "x2"]
+    assert frame["odds ratio"].to_numpy() == pytest.approx(np.exp(frame["estimate"].to_numpy()))
+    latex = result.to_latex()
+    assert latex.startswith(r"\begin{tabular}{lrrrrr}")
+    assert r"95\% interval" in latex
+    page = write_page(result)
+    assert "<svg" in page
+    assert "Guarantee" in page
+    assert forest_plot(result).count("<circle") == 3
+    with pytest.raises(InvalidParameter, match="level"):
+        result.coefficients(1.5)
+    with pytest.raises(InvalidParameter, match="no term"):
+        result["height"]
+
+
+def test_widths_are_forecast() -> None:
+    table, _, schema = simulated("logistic")
+    model = PrivateGLM(FORMULA, schema, epsilon=1.0, delta=1e-6, neighbours="zero_out", random_state=0)
+    forecast = model.plan(6000)
+    measured = model.fit(table).estimates_
+    assert forecast.is_readable
+    assert forecast.ratio == pytest.approx(measured.privacy_cost, rel=0.25)
+    assert forecast.records_for(forecast.half_width) == pytest.approx(6000, rel=0.02)
+    assert forecast.epsilon_for(forecast.half_width) == pytest.approx(1.0, rel=0.02)
+    assert not model.plan(100).is_readable
+
+
+def test_a_model_without_estimates_says_so() -> None:
+    with pytest.raises(InvalidParameter, match="Call fit"):
+        PrivateGLM(FORMULA, simulated("logistic", 100)[2], epsilon=1.0, delta=1e-6).summary()
