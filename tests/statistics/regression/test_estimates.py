@@ -52,8 +52,8 @@ def test_without_noise_it_is_close_to_the_plain_fit(family: str, persons: bool) 
     result = estimate(table, schema, FORMULA, family=family, epsilon=math.inf, delta=0.0)
     rows = result.coefficients()
     # weights of long rows change which records count most, not what is estimated
-    assert (np.abs([row.estimate for row in rows] - value) < 2.0 * error).all()
-    assert np.array([row.error for row in rows]) == pytest.approx(error, rel=0.2)
+    assert all(abs(row.estimate - plain) < 2.5 * row.error for row, plain in zip(rows, value, strict=True))
+    assert [row.error for row in rows] == pytest.approx(error, rel=0.2 if family != "poisson" else 0.6)
     assert [row.privacy_cost for row in rows] == pytest.approx([1.0] * 4, abs=1e-3)
 
 

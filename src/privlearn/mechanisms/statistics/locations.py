@@ -23,7 +23,7 @@ from privlearn.randomness import Randomness
 MANY_CELLS, FEW_CELLS = 256, 64
 """Numbers of cells: with few of them, sums over cells have half the noise."""
 
-_FINEST = 2.0**-20
+FINEST = 2.0**-20
 """Half width of the part of a grid with equal cells, relative to the range: bounds may be far too wide."""
 
 _TAILS = ((0.25, 1.0), (0.1, 0.5), (0.025, 0.25))
@@ -52,12 +52,15 @@ class Grid:
     origin : float
         Where the cells are finest.
     cells : int
+    finest : float, default=FINEST
+        Half width of the part with equal cells, relative to the range.
     """
 
     lower: float
     upper: float
     origin: float
     cells: int
+    finest: float = FINEST
 
     def __post_init__(self) -> None:
         if not (self.lower < self.upper and math.isfinite(self.upper - self.lower)):
@@ -67,15 +70,17 @@ class Grid:
         whole_number(self.cells, "cells")
 
     @classmethod
-    def between(cls, lower: float, upper: float, cells: int, typical: float | None = None) -> Grid:
+    def between(
+        cls, lower: float, upper: float, cells: int, typical: float | None = None, finest: float = FINEST
+    ) -> Grid:
         """Return the grid around a typical number, or else around the number nearest to 0."""
         nearest = 0.0 if typical is None else typical
-        return cls(lower, upper, min(max(nearest, lower), upper), cells)
+        return cls(lower, upper, min(max(nearest, lower), upper), cells, finest)
 
     @property
     def edges(self) -> Array:
         """Ends of the cells, from lower to upper."""
-        finest = (self.upper - self.lower) * _FINEST
+        finest = (self.upper - self.lower) * self.finest
         first, last = (math.asinh((end - self.origin) / finest) for end in (self.lower, self.upper))
         edges = self.origin + finest * np.sinh(np.linspace(first, last, self.cells + 1))
         edges[0], edges[-1] = self.lower, self.upper

@@ -1,48 +1,26 @@
-"""Centre, spread and quantiles of released histograms. Post-processing; no row is read.
-
-The cells of a grid are fine near 0 and coarse far away, so that bounds that are far too wide cost a few cells.
-"""
+"""Centre, spread and quantiles of released histograms, as far as they are not noise. No row is read."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.imports import optimize
-from privlearn.mechanisms.statistics.counts import count
+from privlearn.mechanisms.statistics.locations import Grid
 
 _FINEST = 2.0**-12
-"""Half width of the part of a grid with equal cells, relative to the range."""
+"""Coarser than for targets: fewer cells, hence less noise in sums of them."""
 _TAILS = ((0.25, 0.6745, 1.0), (0.1, 1.2816, 0.5), (0.025, 1.96, 0.25))
 """Shares of a tail, the normal quantile at each, and its weight in the spread: where most numbers are equal, a smaller
 tail shows that there is a spread."""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A public partition of the numbers between two bounds: equal steps of asinh around the number nearest to 0."""
-
-    lower: float
-    upper: float
-    cells: int
-
-    @cached_property
-    def edges(self) -> Array:
-        """Return the ends of the cells, of shape (cells + 1,)."""
-        origin = min(max(0.0, self.lower), self.upper)
-        finest = (self.upper - self.lower) * _FINEST
-        low, high = (math.asinh((end - origin) / finest) for end in (self.lower, self.upper))
-        edges = origin + finest * np.sinh(np.linspace(low, high, self.cells + 1))
-        edges[0], edges[-1] = self.lower, self.upper
-        return np.asarray(np.maximum.accumulate(edges))
-
-    def count(self, numbers: Array, weights: Array) -> Array:
-        """PRIVATE: return the exact weight of the numbers in each cell; the outer cells have no outer end."""
-        return count(np.searchsorted(self.edges[1:-1], numbers), self.cells, weights)
+def grid_between(lower: float, upper: float, cells: int) -> Grid:
+    """Return the cells of a histogram: fine near 0 and coarse far away, so that wide bounds cost a few cells."""
+    return Grid.between(lower, upper, cells, finest=_FINEST)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,13 +23,14 @@ from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, did_you_mean
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.statistics.locations import Grid
 from privlearn.mechanisms.statistics.scoring import COUNTS, MATRIX, VECTOR, NoisyScoring
 from privlearn.statistics.description.layout import described_columns
 from privlearn.statistics.layout import CountsLayout
 from privlearn.statistics.regression.design import NORM, Design, Levels, Numbers, design_of, read_variable
 from privlearn.statistics.regression.families import FAMILIES, Family, family_of
 from privlearn.statistics.regression.formula import Formula, Variable, parse_formula
-from privlearn.statistics.regression.histograms import Grid
+from privlearn.statistics.regression.histograms import grid_between
 
 KIND = "estimates"
 CELLS = 48
@@ -77,13 +78,13 @@ class ModelRequest:
 def grid_of_outcome(outcome: Mapping[str, Any]) -> Grid:
     """Return the cells of the outcome's histogram; two for classes."""
     if "event" in outcome:
-        return Grid(0.0, 1.0, 2)
-    return Grid(outcome["lower"], outcome["upper"], OUTCOME_CELLS)
+        return grid_between(0.0, 1.0, 2)
+    return grid_between(outcome["lower"], outcome["upper"], OUTCOME_CELLS)
 
 
 def grid_of_variable(variable: Numbers) -> Grid:
     """Return the cells of the histogram of a variable of numbers."""
-    return Grid(variable.lower, variable.upper, CELLS)
+    return grid_between(variable.lower, variable.upper, CELLS)
 
 
 def read_request(formula: str, schema: Schema, family: str | None, exposure: str | None) -> ModelRequest:

@@ -18,7 +18,7 @@ from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import concatenate_tables, read_each
 from privlearn.imports import pa
-from privlearn.mechanisms.statistics.counts import UNIT, count
+from privlearn.mechanisms.statistics.exact_counts import UNIT, count
 from privlearn.mechanisms.statistics.scoring import RegressionSums, pack_symmetric
 from privlearn.statistics.description.layout import described_columns
 from privlearn.statistics.description.measuring import read_column
