@@ -14,14 +14,15 @@ from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.guarantee import Guarantee
 from privlearn.imports import special
 from privlearn.release.counts_file import CountsFile
+from privlearn.statistics.intervals import LEVEL
 from privlearn.statistics.regression.design import Levels
 from privlearn.statistics.regression.layout import KIND
+from privlearn.statistics.regression.page import latex_table, page_part, text_table
 from privlearn.statistics.regression.progress import Progress, positive_inverse
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.95
 _MIN_INFORMATION = 3.0
 """In a direction whose information is below this multiple of its noise, nothing is estimated."""
 _UNESTIMATED = 1e-3
@@ -202,22 +203,16 @@ class Estimates(CountsFile):
 
     def to_latex(self, level: float = LEVEL) -> str:
         """Return the table as LaTeX (booktabs)."""
-        from privlearn.statistics.regression.page import latex_table
-
         return latex_table(self, level)
 
     def summary(self, level: float = LEVEL) -> str:
         """Return the table as text."""
-        from privlearn.statistics.regression.page import text_table
-
         return text_table(self, level)
 
     def __str__(self) -> str:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        from privlearn.statistics.regression.page import page_part
-
         return page_part(self)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from privlearn.budget.charge import Budget
 from privlearn.data.schema.schema import SchemaLike
 from privlearn.errors import InvalidParameter
-from privlearn.statistics.regression.estimates import LEVEL, Estimates
+from privlearn.statistics.intervals import LEVEL
+from privlearn.statistics.regression.estimates import Estimates
 from privlearn.statistics.regression.forecast import WidthForecast, forecast_widths
 from privlearn.statistics.regression.measuring import estimate
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from privlearn.release.html import BLUE, GREY, element, figure, svg_text, table
+from privlearn.statistics.intervals import LEVEL
 from privlearn.statistics.page import whole_page
-from privlearn.statistics.regression.estimates import LEVEL, Coefficient, Estimates
+
+if TYPE_CHECKING:
+    from privlearn.statistics.regression.estimates import Coefficient, Estimates
 
 _WIDTH, _NAMES, _RIGHT, _ROW, _TOP = 560, 190, 20, 22, 8
 _LATEX = str.maketrans({sign: f"\\{sign}" for sign in "_%&#${}"} | {"^": r"\^{}", "~": r"\~{}"})
