@@ -23,7 +23,7 @@ MUTANTS = [
     Mutant("scoring: equal entries are counted once", "privlearn.mechanisms.statistics.scoring:pack_symmetric", "matrix[above] / _ROOT_HALF", "matrix[above]", SCORED),
     Mutant("regression: long rows keep their weight", f"{_ROWS}._at", "block.weights * _SHORTENED / np.maximum(lengths, 1.0)", "block.weights", SUMMED),
     Mutant("regression: residuals are not cut", f"{_ROWS}._scores", "np.clip(residuals / progress.scale.residual_bound, -1.0, 1.0)", "residuals / progress.scale.residual_bound", SUMMED),
-    Mutant("regression: every row of a person counts", "privlearn.statistics.regression.rows:read_cells", "1.0 / rows_of[persons]", "np.ones(len(persons))", SUMMED),
+    Mutant("regression: every row of a person counts", "privlearn.statistics.regression.rows:read_cells", "np.ones(len(cells)) if weights.counted is None else weights.counted", "np.ones(len(cells))", SUMMED),
     Mutant("regression: sums of floats", f"{_ROWS}._score", "np.trunc(self._scores(progress, block) * UNIT)", "(self._scores(progress, block) * UNIT)", SUMMED),
     Mutant("regression: matrices of floats", "privlearn.statistics.regression.rows:_add_outer", "np.trunc(vectors * _FACTOR_UNIT)", "vectors * _FACTOR_UNIT", SUMMED),
     Mutant("regression: large counts keep their weight", "privlearn.statistics.regression.families:Poisson.information", "np.minimum(mean / scale.information_bound, 1.0)", "mean / scale.information_bound", SUMMED),

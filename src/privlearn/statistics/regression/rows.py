@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.column_cells import owners
 from privlearn.data.encoding.packed_cells import PackedCells
+from privlearn.data.encoding.row_weights import WeightColumns
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.read_columns import read_block
-from privlearn.data.sources.row_source import concatenate_tables, read_each
-from privlearn.imports import pa
+from privlearn.data.sources.row_source import read_each
 from privlearn.mechanisms.statistics.exact_counts import UNIT, count
 from privlearn.mechanisms.statistics.scoring import RegressionSums, pack_symmetric
 from privlearn.statistics.description.layout import described_columns
@@ -66,22 +65,19 @@ def read_cells(table: Any, schema: Schema, request: ModelRequest) -> RegressionC
     variables = [*request.design.variables, *([] if request.exposure is None else [request.exposure])]
     names = list(dict.fromkeys([*(variable.column for variable in variables), request.outcome["name"]]))
     described = {name: described_columns(schema)[name] for name in names}
-    person = [] if schema.person is None else [schema.person]
-    cells = PackedCells()
-    blocks: list[Any] = []
+    cells, weighing = PackedCells(), WeightColumns(schema)
+    needed = [*names, *weighing.names]
 
     def read(block: Any) -> None:
-        rows = read_block(block, [*names, *person], schema)
+        rows = read_block(block, needed, schema)
         cells.add({name: read_column(name, column, rows.column(name)) for name, column in described.items()})
-        blocks.extend(pa.table({name: rows.column(name)}) for name in person)
+        weighing.add(rows)
 
-    for _ in read_each(open_table(table, schema, [*names, *person]), read):
+    for _ in read_each(open_table(table, schema, needed), read):
         pass
-    if schema.person is None:
-        return RegressionCells(cells, np.ones(len(cells)), None, len(cells))
-    persons = owners(concatenate_tables(blocks).column(0), f"column {schema.person!r}")
-    rows_of = np.bincount(persons)
-    return RegressionCells(cells, 1.0 / rows_of[persons], persons, len(rows_of))
+    weights = weighing.result(len(cells))
+    counted = np.ones(len(cells)) if weights.counted is None else weights.counted
+    return RegressionCells(cells, counted, weights.persons, weights.count)
 
 
 @dataclass(frozen=True, eq=False)
