@@ -29,14 +29,13 @@ from privlearn import (
     plan,
     verify,
 )
-from privlearn.audit.mechanisms import audit_release
+from privlearn.audit import audit_release
 from privlearn.budget.charge import _warn_that_nothing_is_recorded
-from privlearn.data import Schema
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.schema.private_bounds import PrivateBounds, add_private_bounds
+from privlearn.data import PrivateBounds, Schema, census_schema, simulated_census
+from privlearn.data.schema import add_private_bounds
 from privlearn.guarantee import check_strength, weakness
-from privlearn.mechanisms.search.partition import Partition
-from privlearn.parties.run.joint_training import JointTraining
+from privlearn.mechanisms import Partition
+from privlearn.parties import JointTraining
 
 ROWS = 400
 rng = np.random.default_rng(0)

@@ -14,11 +14,11 @@ import pyarrow.csv as arrow_csv
 import pytest
 
 from privlearn import Release, verify
-from privlearn.data.schema.cell_grammar import GAPS
+from privlearn.data.schema import GAPS
 from privlearn.errors import DataError, MissingPart
 from privlearn.export import RowPredictor
 from privlearn.imports import HEAVY
-from privlearn.release.model import RegressionModel
+from privlearn.release import RegressionModel
 from tests.support.doc_pages import ROOT
 from tests.support.export_cases import dirty_table, exported_releases
 from tests.support.release_files import NAMES, SESSIONS, directory, release_file, session_certificate

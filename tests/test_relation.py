@@ -10,7 +10,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
 from privlearn.relation import RELATIONS, Relation, get_relation, register_relation
-from privlearn.solvers.losses import Logistic
+from privlearn.solvers import Logistic
 
 
 @pytest.mark.parametrize("name", ["add_one", "", None, 1, ["zero_out"]])

@@ -9,12 +9,14 @@ An extension is a user's module that registers losses, kernels, relations, mecha
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -85,6 +87,38 @@ if not TYPE_CHECKING:
     pa, pc, arrow_csv, arrow_fs, parquet = map(
         _Late, ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.fs", "pyarrow.parquet")
     )
+
+
+def export_late(package: str) -> Callable[[str], object]:
+    """Return a package's `__getattr__`, which imports a name of its `if TYPE_CHECKING:` block when it is first used.
+
+    That block is the only list of these names: type checkers read it, and so does this function (SPEC 1 of Scientific
+    Python reads a stub in the same way). Tests and users import these names from the package, source code from modules.
+
+    >>> import privlearn.budget
+    >>> privlearn.budget.Cost.__module__  # imported now
+    'privlearn.budget.composition'
+    """
+
+    def get(name: str) -> object:
+        source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+        module = late_exports(source).get(name)
+        if module is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with explain_missing():
+            value = getattr(import_module(module), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get
+
+
+def late_exports(source: str) -> dict[str, str]:
+    """Return the module of each name that a package's source imports for type checkers only."""
+    blocks = (node for node in ast.parse(source).body if isinstance(node, ast.If))
+    checked = (block for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING")
+    imports = (node for block in checked for node in block.body if isinstance(node, ast.ImportFrom))
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
 
 def load_extensions(modules: Iterable[str]) -> None:

@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privlearn.accounting import (
+    Curve,
     GaussianCurve,
     GaussianObjectiveCurve,
     PureCurve,
     compose,
     composition_delta,
     gaussian_ratio,
+    pure_renyi,
     renyi_divergence,
 )
-from privlearn.accounting.compose import _POINTS, _convolve, _dominating_losses, pure_renyi
-from privlearn.accounting.curves import Curve
+from privlearn.accounting.compose import _POINTS, _convolve, _dominating_losses
 from privlearn.errors import InvalidParameter
 
 

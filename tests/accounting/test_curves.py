@@ -12,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
-from privlearn.accounting.compose import gaussian_epsilon
-from privlearn.accounting.curves import FreeGaussianCurve
+from privlearn.accounting import (
+    Curve,
+    FreeGaussianCurve,
+    GaussianCurve,
+    GaussianObjectiveCurve,
+    PureCurve,
+    gaussian_epsilon,
+)
 
 CURVES = [
     PureCurve(0.3),

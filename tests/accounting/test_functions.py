@@ -9,8 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privlearn.accounting.compose import gaussian_epsilon, renyi_divergence
-from privlearn.accounting.curves import GaussianCurve
+from privlearn.accounting import GaussianCurve, gaussian_epsilon, renyi_divergence
 from privlearn.accounting.functions import (
     binomial_chances,
     erfcx,

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privlearn.accounting import GaussianCurve, GaussianObjectiveCurve, PureCurve
-from privlearn.accounting.meaning import _dominating, best_true_positives, gaussian_mu, max_odds
-from privlearn.accounting.release_curves import (
+from privlearn.accounting import (
     ComposedCurve,
     EpsilonDeltaCurve,
+    GaussianCurve,
+    GaussianObjectiveCurve,
     JointCurve,
+    PureCurve,
     ZcdpCurve,
     curve_of_runs,
 )
+from privlearn.accounting.meaning import _dominating, best_true_positives, gaussian_mu, max_odds
 
 FALSE = (0.001, 0.01, 0.2, 0.7)
 

@@ -11,20 +11,18 @@ import numpy as np
 import pytest
 
 from privlearn.arrays import Array
-from privlearn.audit import AuditReport, audit_mechanism, mechanism_names
-from privlearn.audit.mechanisms import Case, audit_case, cases
-from privlearn.audit.whole_runs import WHOLE_RUNS
+from privlearn.audit import WHOLE_RUNS, AuditReport, Case, audit_case, audit_mechanism, cases, mechanism_names
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import (
     MECHANISMS,
     ObjectivePerturbation,
     OutputPerturbation,
+    PrecomputedMinimisers,
     ReleaseMechanism,
     Task,
     mechanisms_of,
 )
-from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.randomness import Randomness
 from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from privlearn.arrays import Array
-from privlearn.audit import audit_mechanism
-from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run
+from privlearn.audit import WHOLE_RUNS, WholeRun, audit_mechanism, check_whole_run
 from privlearn.guarantee import Guarantee
 from privlearn.randomness import Integers, Randomness, SeededRandomness
 from privlearn.relation import RELATIONS

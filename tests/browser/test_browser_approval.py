@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from privlearn.server.access.keys import Role, create_key
-from privlearn.server.holder.settings import Owner
+from privlearn.server.access import create_key
+from privlearn.server.access.keys import Role
+from privlearn.server.holder import Owner
 from tests.support.page_checks import focused_outline, overflow, problems_of
 from tests.support.ports import free_port
 from tests.support.real_server import RealServer

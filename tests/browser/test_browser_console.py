@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from privlearn.server.access.keys import create_key
-from privlearn.server.holder.settings import Owner
-from privlearn.server.store.store import open_store
+from privlearn.server.access import create_key
+from privlearn.server.holder import Owner
+from privlearn.server.store import open_store
 from tests.support.console_support import write_console
 from tests.support.page_checks import overflow, problems_of
 from tests.support.ports import free_port

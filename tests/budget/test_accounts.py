@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from typer.testing import CliRunner
 
-from privlearn.budget.charge import Reservation
-from privlearn.budget.composition import Amount, Cost
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Amount, Cost, Reservation
 from privlearn.cli import app
 from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlearn.budget.charge import Reservation
-from privlearn.budget.composition import Amount, BasicComposition, Cost, Sum, difference, exact_sum
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Amount, BasicComposition, Cost, Reservation, Sum, difference, exact_sum
 from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee
 

@@ -32,10 +32,10 @@ from privlearn import (
     evaluate,
     split,
 )
-from privlearn.budget.charge import Reservation
-from privlearn.data.parts import SplitTable
+from privlearn.budget import Reservation
+from privlearn.data import SplitTable
 from privlearn.estimators.kernel_machine import KernelMachine
-from privlearn.parties.run.run_budget import RunBudget
+from privlearn.parties.run import RunBudget
 from privlearn.randomness import SecureRandomness
 from tests.parties.test_run_budget import AGREEMENT
 

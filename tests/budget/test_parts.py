@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from privlearn import BudgetExceeded, Guarantee, Ledger, LedgerError, Schema, split
-from privlearn.budget.composition import Cost
-from privlearn.data.parts import Split
+from privlearn.budget import Cost
+from privlearn.data import Split
 from tests.support.raw_store import Refused, execute
 
 SCHEMA = Schema.from_dict({"name": "clinic", "columns": {"age": {"type": "number", "lower": 0, "upper": 9}}})

@@ -14,10 +14,10 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
+from privlearn import Ledger
+from privlearn.budget import Cost, Reservation
 from privlearn.budget import tables as stores
-from privlearn.budget.charge import Reservation, append
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
+from privlearn.budget.charge import append
 from privlearn.budget.storage import disconnect
 from privlearn.cli import app
 from privlearn.errors import LedgerError

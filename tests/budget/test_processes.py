@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Cost
 from privlearn.errors import BudgetExceeded
 from privlearn.guarantee import Guarantee
 from tests.support.forked import child_context

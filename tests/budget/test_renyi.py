@@ -12,8 +12,8 @@ from dp_accounting import rdp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlearn.budget.composition import Cost, RenyiComposition, best_order, divergence_limit
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Cost, RenyiComposition, best_order, divergence_limit
 from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee
 

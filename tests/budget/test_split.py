@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn import BudgetSplit, Guarantee, InvalidParameter, Ledger
-from privlearn.budget.composition import Cost
+from privlearn.budget import Cost
 
 percent = st.integers(0, 100)
 
@@ -25,7 +25,7 @@ def test_the_stages_fit_into_the_total_in_a_ledger_s_decimals(
     split = BudgetSplit(bounds / 100, selection / 100, fit / 100)
     total = Guarantee(epsilon, delta)
     plan = split.of(total)
-    from privlearn.budget.composition import exact, exact_sum
+    from privlearn.budget import exact, exact_sum
 
     stages = [name for name in ("bounds", "selection", "fit") if getattr(split, name)]
     parts = [plan.guarantee(stage) for stage in stages]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from privlearn import Ledger
+from privlearn.budget import Cost
 from privlearn.budget import tables as stores
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 

@@ -12,10 +12,9 @@ import pytest
 from sklearn import clone
 from sklearn.base import BaseEstimator
 
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
-from privlearn.budget.storage import LEDGER
-from privlearn.budget.storage.store import MARKS
+from privlearn import Ledger
+from privlearn.budget import Cost
+from privlearn.budget.storage import LEDGER, MARKS
 from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee
 from tests.support.raw_store import Refused, execute, is_file

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from privlearn import BudgetExceeded, Guarantee, Ledger, LedgerError, Schema, split
-from privlearn.budget.composition import Composition, Cost, Sum
-from privlearn.budget.statement import CompositionName, Entry
+from privlearn.budget import Composition, CompositionName, Cost, Entry, Sum
 from tests.support.raw_store import execute
 
 TOTAL = Guarantee(3.0, 1e-4)

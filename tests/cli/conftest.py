@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from privlearn.cli import main
-from privlearn.data import write_table
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census, write_table
 from tests.support.cli_support import Census, Result, Run
 
 

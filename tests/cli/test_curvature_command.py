@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privlearn.data import write_table
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census, write_table
 from tests.support.cli_support import Run
 
 

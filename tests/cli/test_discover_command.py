@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from privlearn import Ledger, Release, Schema
-from privlearn.data import write_table
-from privlearn.data.datasets import simulated_census
+from privlearn.data import simulated_census, write_table
 from tests.support.cli_support import Census, Result, Run
 
 PRICE = ("--epsilon", 2, "--delta", "1e-5")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from privlearn import Evaluation, Ledger, Release
-from privlearn.data import write_table
-from privlearn.data.datasets import simulated_census
+from privlearn.data import simulated_census, write_table
 from tests.support.cli_support import Census, Run
 
 

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn import Ledger
-from privlearn.data import write_table
-from privlearn.data.datasets import simulated_census
+from privlearn.data import simulated_census, write_table
 from tests.support.cli_support import Census, Run
 
 CANARY = "7364518209"

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.server.access.keys import authenticate
-from privlearn.server.holder import demo
-from privlearn.server.holder.catalog import Catalog
+from privlearn.server import AccessRefused
+from privlearn.server.access import authenticate
+from privlearn.server.holder import Catalog, Owner, demo
 from privlearn.server.holder.demo import demo_keys, write_demo
-from privlearn.server.holder.settings import Owner
-from privlearn.server.refusals import AccessRefused
 from privlearn.server.store.events import events
 from tests.support.cli_support import Run
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from privlearn import Ledger, Release
-from privlearn.data import write_table
-from privlearn.data.datasets import simulated_census
+from privlearn.data import simulated_census, write_table
 from privlearn.data.encoding import packed_cells
 from tests.support.cli_support import Census, Run
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter
-from privlearn.parties.run.checkpoints import PartyMemory
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.run_budget import RunBudget
+from privlearn.parties import JointTraining
+from privlearn.parties.run import PartyMemory, RunBudget
 from tests.support.process_cases import Site
 from tests.support.run_cases import SCHEMA
 

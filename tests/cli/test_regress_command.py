@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privlearn.parties.run.joint_moments import moments_together
-from privlearn.release.artifact import Release
+from privlearn.parties import moments_together
+from privlearn.release import Release
 from tests.support.cli_support import Run
 from tests.support.moments_cases import AGREEMENT
 from tests.support.run_cases import TABLES

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from privlearn import Ledger, Release
-from privlearn.data import write_table
-from privlearn.data.datasets import simulated_census
-from privlearn.mechanisms.search.search import SearchResult
+from privlearn.data import simulated_census, write_table
+from privlearn.mechanisms.search import SearchResult
 from tests.support.cli_support import Census, Run
 
 CANDIDATES = ("--search", "regularization=0.01,0.1,auto", "--mechanism", "output")

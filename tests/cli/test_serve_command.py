@@ -19,10 +19,9 @@ import httpx2
 import pytest
 
 from privlearn.client import Client, Unreachable
-from privlearn.data import write_table
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.server.access.keys import create_key
-from privlearn.server.holder.settings import Owner
+from privlearn.data import census_schema, simulated_census, write_table
+from privlearn.server.access import create_key
+from privlearn.server.holder import Owner
 from tests.support.cli_support import Run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the service needs POSIX locks")
@@ -164,7 +163,7 @@ def test_it_must_be_clear_what_to_serve(run: Run, arguments: tuple[str, ...]) ->
 
 
 def test_the_description_can_be_printed(run: Run) -> None:
-    from privlearn.server.server import bare_app
+    from privlearn.server import bare_app
 
     assert json.loads(run("serve", "--openapi").stdout) == bare_app().openapi()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
 from privlearn.cli import main
 from tests.support.cli_support import Census
 from tests.support.forked import child_context

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn import Ledger, Release
-from privlearn.data import SchemaEncoder, write_table
-from privlearn.data.datasets import simulated_census
+from privlearn.data import SchemaEncoder, simulated_census, write_table
 from tests.support.cli_support import Census, Run
 
 NOT_PRIVATE = 3

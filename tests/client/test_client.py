@@ -26,8 +26,8 @@ from privlearn.client import Client, RemoteSession, Unreachable
 from privlearn.data import read_table, write_table
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
 from privlearn.release import SessionCertificate, verify
-from privlearn.server.access.keys import create_key
-from privlearn.server.refusals import AccessRefused, Conflict, Forbidden, NotFound
+from privlearn.server import AccessRefused, Conflict, Forbidden, NotFound
+from privlearn.server.access import create_key
 from tests.support.real_server import Clinic
 
 PROMISE: dict[str, Any] = {"epsilon": 0.01, "delta": 1e-9}

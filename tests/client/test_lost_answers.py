@@ -11,7 +11,7 @@ import pytest
 
 from privlearn.client import Client, Unreachable
 from privlearn.errors import PrivlearnError
-from privlearn.parties.listening import listen
+from privlearn.parties import listen
 
 KEY = "pl_0123456789abcdef_" + "0" * 64
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from privlearn.data.sources.addresses import StoredPath, check_endpoint, table_path
+from privlearn.data.sources import StoredPath, check_endpoint, table_path
 from privlearn.data.sources.directories import _matches
 from privlearn.errors import InvalidParameter
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from privlearn.data.schema.cell_grammar import CellRules, UnreadableCell
+from privlearn.data.schema import CellRules, UnreadableCell
 
 REFUSED = "refused"
 NUMBERS: dict[str, Any] = {

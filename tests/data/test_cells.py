@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.encoding.column_cells import MISSING, UNKNOWN, codes, distinct, numbers, owners
-from privlearn.data.sources.table import as_array
+from privlearn.data.encoding import owners
+from privlearn.data.encoding.column_cells import MISSING, UNKNOWN, codes, distinct, numbers
+from privlearn.data.sources import as_array
 from tests.support.canary import CANARY_TEXT
 
 Refused = Callable[..., AbstractContextManager[None]]

@@ -29,9 +29,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from privlearn.data import Schema, SchemaEncoder, read_table
-from privlearn.data.schema.cell_grammar import CellRules, UnreadableCell
-from privlearn.data.sources.read_columns import read_column
-from privlearn.data.sources.schema_columns import rules_of
+from privlearn.data.schema import CellRules, UnreadableCell
+from privlearn.data.sources import read_column, rules_of
 from privlearn.errors import DataError
 from tests.support.rows import dense
 

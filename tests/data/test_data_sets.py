@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.datasets import (
+from privlearn.data import (
+    Schema,
+    SchemaEncoder,
     census_schema,
     data_directory,
     load_adult,

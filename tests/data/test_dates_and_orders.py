@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from privlearn.data import Schema, SchemaDraft, SchemaEncoder
 from privlearn.data.encoding.column_cells import days
-from privlearn.data.sources.csv_files import parse_csv
+from privlearn.data.sources import parse_csv
 from privlearn.errors import DataError, SchemaError
 from tests.support.rows import dense
 

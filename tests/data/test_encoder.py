@@ -15,9 +15,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.data import NumberColumn, Schema, SchemaEncoder
+from privlearn.data.encoding import ColumnCells, coarse_features, from_unit, to_unit
 from privlearn.data.encoding.arrays import BLOCK
-from privlearn.data.encoding.encoder import from_unit, to_unit
-from privlearn.data.encoding.feature_groups import ColumnCells, coarse_features
 from privlearn.errors import DataError, SchemaError
 from tests.support.rows import dense, filled
 

@@ -13,11 +13,10 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
-from privlearn.data import Schema, read_table, write_table
-from privlearn.data.schema.file_format import FileFormat
-from privlearn.data.schema.template import schema_template
-from privlearn.data.sources.csv_files import parse_csv
-from privlearn.data.sources.files import open_records, read_cells
+from privlearn.data import Schema, open_records, read_table, write_table
+from privlearn.data.schema import FileFormat, schema_template
+from privlearn.data.sources import parse_csv
+from privlearn.data.sources.files import read_cells
 from privlearn.errors import SchemaError
 from tests.support.canary import CANARIES, CANARY_TEXT
 

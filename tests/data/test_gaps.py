@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 from privlearn import PrivateLogisticRegression
-from privlearn.data import Schema, open_records
-from privlearn.data.encoding.encoder import SchemaEncoder
-from privlearn.data.sources.read_columns import read_block
+from privlearn.data import Schema, SchemaEncoder, open_records
+from privlearn.data.sources import read_block
 from privlearn.errors import DataError
 
 SCHEMA = Schema.from_dict(

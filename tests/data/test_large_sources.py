@@ -17,10 +17,18 @@ import pyarrow.parquet as parquet
 import pytest
 
 from privlearn import Guarantee, Ledger, PrivateLogisticRegression, describe, evaluate
-from privlearn.data import SchemaDraft, open_records, spill_to, split, watch_passes, write_table
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import (
+    SchemaDraft,
+    census_schema,
+    open_records,
+    simulated_census,
+    spill_to,
+    split,
+    watch_passes,
+    write_table,
+)
 from privlearn.data.encoding import packed_cells
-from privlearn.data.sources.row_source import RowSource, concatenate_tables
+from privlearn.data.sources import RowSource, concatenate_tables
 from privlearn.errors import DataError, SchemaError
 from privlearn.statistics.discovery import discover
 

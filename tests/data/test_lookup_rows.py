@@ -13,18 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn.data import Resolution, Schema, SchemaEncoder
-from privlearn.data.encoding.feature_groups import BinIndicators
-from privlearn.data.encoding.lookup_rows import LookupTables, lookup_tables
-from privlearn.data.encoding.packed_cells import MAX_DISTINCT, PackedCells
-from privlearn.data.encoding.table_cover import MAX_CELLS, cover_pairs
-from privlearn.data.sources.row_source import CachedRows, EncodedRows
-from privlearn.solvers import solve
+from privlearn.data.encoding import (
+    MAX_CELLS,
+    BinIndicators,
+    LookupTables,
+    PackedCells,
+    cover_pairs,
+    lookup_tables,
+)
+from privlearn.data.encoding.packed_cells import MAX_DISTINCT
+from privlearn.data.sources import CachedRows, EncodedRows
+from privlearn.solvers import (
+    HuberHinge,
+    Logistic,
+    Objective,
+    Problem,
+    Rows,
+    minimise,
+    minimise_multinomial,
+    solve,
+)
 from privlearn.solvers.certifiable import SPARSE_BLOCK, gamma
-from privlearn.solvers.losses import HuberHinge, Logistic
-from privlearn.solvers.multinomial import Softmax, minimise_multinomial
-from privlearn.solvers.objective import Objective
-from privlearn.solvers.problem import Problem, Rows, _tables_of, column_squares, row_squares, sample_rows
-from privlearn.solvers.solve import minimise
+from privlearn.solvers.multinomial import Softmax
+from privlearn.solvers.problem import _tables_of, column_squares, row_squares, sample_rows
 
 COLUMNS: dict[str, Any] = {
     "age": {"type": "number", "lower": 0, "upper": 100, "missing": "zero"},

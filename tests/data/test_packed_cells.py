@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from privlearn.data.encoding import packed_cells
-from privlearn.data.encoding.packed_cells import PackedCells
-from privlearn.data.sources.passes import spill_to
+from privlearn.data import spill_to
+from privlearn.data.encoding import PackedCells, packed_cells
 from privlearn.errors import DataError
 
 numbers = st.lists(st.floats(0, 1) | st.just(float("nan")), min_size=1, max_size=30)

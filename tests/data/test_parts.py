@@ -26,7 +26,7 @@ from privlearn import (
     curvature,
     split,
 )
-from privlearn.data.parts import Part, PartRows, Split
+from privlearn.data import Part, PartRows, Split
 
 AGE = {"age": {"type": "number", "lower": 0, "upper": 1000}}
 ROWS = Schema.from_dict({"name": "clinic", "columns": AGE})

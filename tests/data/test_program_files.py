@@ -14,11 +14,10 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from privlearn.data import Schema, read_table, write_table
-from privlearn.data.schema.template import schema_template
+from privlearn.data import Schema, check_table, read_table, write_table
+from privlearn.data.schema import schema_template
+from privlearn.data.sources import open_cells, write_rows
 from privlearn.data.sources.program_files import _as_dates
-from privlearn.data.sources.raw_cells import open_cells, write_rows
-from privlearn.data.table_check import check_table
 from privlearn.errors import DataError, InvalidParameter
 
 Refused = Callable[..., AbstractContextManager[None]]

@@ -11,13 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privlearn.data import split, write_table
-from privlearn.data.schema.file_format import FileFormat
-from privlearn.data.schema.schema import Schema
-from privlearn.data.sources import csv_lines
-from privlearn.data.sources.files import open_records, read_cells
-from privlearn.data.sources.raw_cells import open_cells, write_rows
-from privlearn.data.sources.row_source import concatenate_tables
+from privlearn.data import Schema, open_records, split, write_table
+from privlearn.data.schema import FileFormat
+from privlearn.data.sources import concatenate_tables, csv_lines, open_cells, write_rows
+from privlearn.data.sources.files import read_cells
 from privlearn.errors import DataError
 
 ROWS = 100_000

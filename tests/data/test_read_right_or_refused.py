@@ -16,17 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, read_table
+from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, check_table, read_table
 from privlearn.data.encoding.arrays import bounded_array, schema_of_bounds
-from privlearn.data.schema.documents import parse_json, parse_yaml, read_document, write_document
-from privlearn.data.schema.file_format import FileFormat
-from privlearn.data.sources import csv_lines
-from privlearn.data.sources.csv_files import parse_csv
-from privlearn.data.sources.raw_cells import open_cells, write_rows
-from privlearn.data.sources.workbook_check import check_sheet
-from privlearn.data.table_check import check_table
+from privlearn.data.schema import FileFormat, parse_json, parse_yaml, read_document, write_document
+from privlearn.data.sources import check_sheet, csv_lines, open_cells, parse_csv, write_rows
 from privlearn.errors import DataError, SchemaError
-from privlearn.features.kernel import as_points
+from privlearn.features import as_points
 from tests.data.test_conformance import write_workbook
 from tests.support.rows import dense
 

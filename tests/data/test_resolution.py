@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn.data import Resolution, Schema, SchemaEncoder
-from privlearn.data.encoding.resolution import (
-    MAX_PAIRS,
-    affordable_pairs,
-    choose_resolution,
-)
+from privlearn.data.encoding import MAX_PAIRS, affordable_pairs, choose_resolution
 from privlearn.errors import InvalidParameter, SchemaError
 from tests.support.rows import dense, filled
 

@@ -30,10 +30,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from privlearn.data import ArrayEncoder, Resolution, Schema, SchemaEncoder, as_table, read_table
-from privlearn.data.encoding.column_cells import distinct, numbers, owners
-from privlearn.data.sources.csv_files import parse_csv
+from privlearn.data.encoding import owners
+from privlearn.data.encoding.column_cells import distinct, numbers
+from privlearn.data.sources import parse_csv
 from privlearn.errors import DataError
-from privlearn.features.kernel import as_points
+from privlearn.features import as_points
 from tests.support.rows import dense, filled
 
 A_DAY = datetime.datetime(2001, 2, 3, 4, 5, 6)

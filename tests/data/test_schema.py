@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privlearn.data import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, Schema, Target, TextColumn
-from privlearn.data.schema.documents import parse_json, parse_yaml
+from privlearn.data.schema import parse_json, parse_yaml
 from privlearn.errors import SchemaError
 
 AGE = {"type": "number", "lower": 0, "upper": 120}

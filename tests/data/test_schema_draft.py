@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn.data import CategoryColumn, PrivateBounds, Schema, SchemaDraft, SchemaEncoder, Target
-from privlearn.data.schema.draft import Bound
+from privlearn.data.schema import Bound
 from privlearn.errors import DataError, SchemaError
 
 AGE = {"type": "number", "lower": "estimate", "upper": "estimate"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from privlearn.data import Schema
-from privlearn.data.schema.documents import parse_yaml
+from privlearn.data.schema import parse_yaml
 from privlearn.errors import SchemaError
 
 PROBLEMS = {

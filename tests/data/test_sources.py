@@ -13,13 +13,19 @@ import pyarrow.compute as pc
 import pytest
 from scipy import sparse
 
-from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, write_table
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encoding.packed_cells import PackedCells
-from privlearn.data.sources.files import open_records, open_rows
-from privlearn.data.sources.row_source import ArrayRows, EncodedRows, RowSource, TableRows, concatenate_tables
+from privlearn.data import (
+    ArrayEncoder,
+    Schema,
+    SchemaEncoder,
+    census_schema,
+    open_records,
+    simulated_census,
+    write_table,
+)
+from privlearn.data.encoding import PackedCells
+from privlearn.data.sources import ArrayRows, EncodedRows, RowSource, TableRows, concatenate_tables, open_rows
 from privlearn.errors import DataError, SchemaError
-from privlearn.features.kernel import as_matrix
+from privlearn.features import as_matrix
 
 ROWS = 23
 TABLE = simulated_census(ROWS, seed=1)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from privlearn.data import spill_to
 from privlearn.data.sources import passes
-from privlearn.data.sources.passes import spill_to
 
 
 def filled(numbers: np.ndarray[Any, Any]) -> Any:

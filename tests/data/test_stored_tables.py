@@ -11,16 +11,13 @@ import pyarrow.csv as arrow_csv
 import pytest
 
 from privlearn.cli import main
-from privlearn.data import open_records
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.schema.template import schema_template
-from privlearn.data.sources.row_source import concatenate_tables
-from privlearn.data.table_check import check_table
+from privlearn.data import census_schema, check_table, open_records, simulated_census
+from privlearn.data.schema import schema_template
+from privlearn.data.sources import concatenate_tables
 from privlearn.errors import DataError
-from privlearn.estimators.forecast.stand_ins import synthetic_table
-from privlearn.release.verification import verify
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.settings import Owner
+from privlearn.estimators.forecast import synthetic_table
+from privlearn.release import verify
+from privlearn.server.holder import Catalog, Owner
 from tests.support.canary import CANARY_TEXT
 from tests.support.service_support import SCHEMA, write_clinic
 from tests.support.storage_server import SECRET, VARIABLES, Storage, running_storage

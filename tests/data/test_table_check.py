@@ -10,9 +10,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn import DataError
-from privlearn.data import Schema, read_table, write_table
-from privlearn.data.encoding.encoder import SchemaEncoder
-from privlearn.data.table_check import TableCheck, check_table
+from privlearn.data import Schema, SchemaEncoder, TableCheck, check_table, read_table, write_table
 from tests.support.canary import CANARY_TEXT
 
 COLUMNS: dict[str, Any] = {

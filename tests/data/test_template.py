@@ -12,9 +12,8 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
-from privlearn.data import Schema, write_table
-from privlearn.data.schema.template import schema_template
-from privlearn.data.sources.files import open_records
+from privlearn.data import Schema, open_records, write_table
+from privlearn.data.schema import schema_template
 from privlearn.errors import DataError, SchemaError
 from tests.support.canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
 

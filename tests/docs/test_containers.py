@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.parties.run.identity import write_certificate
-from privlearn.server.holder.settings import Owner
+from privlearn.parties.run import write_certificate
+from privlearn.server.holder import Owner
 from tests.support.doc_pages import ROOT, blocks
 from tests.support.nginx import PROGRAM as NGINX
 from tests.support.nginx import whole_settings

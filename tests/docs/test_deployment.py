@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.server.holder.dataset_settings import DataSet
-from privlearn.server.holder.external import Telemetry
-from privlearn.server.holder.settings import Extensions, Limits, Log, Owner, ServerSettings
+from privlearn.server.holder import DataSet, Extensions, Limits, Log, Owner, ServerSettings, Telemetry
 from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from privlearn.imports import late_exports
 from tests.support.doc_pages import ROOT
 
 LAYERS = (
@@ -40,6 +42,10 @@ def _layer(source: Path) -> str:
     return source.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def _module_name(package: Path) -> str:
+    return ".".join(package.parent.relative_to(PACKAGE.parent).parts)
+
+
 SOURCES = sorted(source for source in PACKAGE.rglob("*.py") if _layer(source) not in ABOVE_ALL)
 
 
@@ -57,6 +63,34 @@ def test_every_part_has_a_place() -> None:
 def test_imports_go_down_only(source: Path) -> None:
     allowed = LAYERS[: LAYERS.index(_layer(source)) + 1]
     assert _imported_parts(source) <= set(allowed)
+
+
+LATE = {
+    _module_name(source): late_exports(source.read_text(encoding="utf-8"))
+    for source in PACKAGE.rglob("*/__init__.py")
+    if "export_late(__name__)" in source.read_text(encoding="utf-8")
+}
+"""The names that packages export late, with their modules."""
+
+
+@pytest.mark.parametrize("package", LATE)
+def test_late_exports_are_names_of_that_package_s_modules(package: str) -> None:
+    for name, module in LATE[package].items():
+        assert module.startswith(f"{package}.")
+        assert getattr(import_module(package), name) is getattr(import_module(module), name)
+
+
+def test_source_imports_late_exports_from_their_modules() -> None:
+    """A package would hide a cycle from the measurement of imports."""
+    taken = [
+        f"{source.name}: {alias.name} from {node.module}"
+        for source in SOURCES
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in LATE.get(str(node.module), {})
+    ]
+    assert not taken
 
 
 def test_an_import_that_goes_up_is_noticed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from privlearn import __version__
 from privlearn.cli import app
-from privlearn.release.base_certificate import library_versions
+from privlearn.release import library_versions
 from tests.support.doc_pages import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -11,12 +11,9 @@ import pytest
 
 import privlearn.estimators.reading as inputs
 from privlearn import PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Schema
-from privlearn.data import write_table
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, open_records, simulated_census, write_table
 from privlearn.data.encoding import packed_cells
-from privlearn.data.sources import passes
-from privlearn.data.sources.files import open_records
-from privlearn.data.sources.row_source import EncodedRows, RowSource
+from privlearn.data.sources import EncodedRows, RowSource, passes
 from privlearn.errors import DataError
 
 ROWS = 3000

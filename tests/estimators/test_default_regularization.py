@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from privlearn import Guarantee, PrivateLogisticRegression
 from privlearn.accounting import gaussian_ratio
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.estimators.calibration import default_regularization
+from privlearn.data import census_schema, simulated_census
+from privlearn.estimators import default_regularization
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.statistics import Centring
 from privlearn.solvers import Huber, HuberHinge, Logistic
 
 TASK = Task(Logistic(), 36_000, 185, 1, 1.0, 1e-10, "replace_one")

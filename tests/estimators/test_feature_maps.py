@@ -13,7 +13,7 @@ from privlearn import PrivateLogisticRegression, PrivateRegressor, Release, veri
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.export.fold import scorecard
 from privlearn.features import ScatteringFeatures, TextFeatures
-from privlearn.release.agreement import check_agreement
+from privlearn.release import check_agreement
 
 RNG = np.random.default_rng(0)
 

@@ -7,8 +7,7 @@ import pytest
 
 from privlearn.estimators import kernel_fit
 from privlearn.estimators.kernel_fit import symmetric_gram
-from privlearn.features.kernel import Kernel
-from privlearn.features.kernels import PolynomialKernel, RBFKernel
+from privlearn.features import Kernel, PolynomialKernel, RBFKernel
 
 ROWS = np.random.default_rng(0).normal(size=(70, 5)) / 5.0
 

@@ -14,19 +14,14 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
+from privlearn import Ledger
 from privlearn.arrays import Array
-from privlearn.budget.ledger import Ledger
-from privlearn.data import ArrayEncoder, Schema
-from privlearn.data.datasets import census_schema
+from privlearn.data import ArrayEncoder, Schema, census_schema
 from privlearn.errors import DataError, InvalidParameter, SessionError
-from privlearn.estimators import kernel_fit
-from privlearn.estimators.kernel_learner import KernelLearner
-from privlearn.estimators.svc import PrivateSVC
-from privlearn.features import Kernel, kernel_from_name
-from privlearn.features.kernel import KERNEL_ROUNDING
-from privlearn.features.kernels import kernel_names
+from privlearn.estimators import KernelLearner, PrivateSVC, kernel_fit
+from privlearn.features import KERNEL_ROUNDING, Kernel, kernel_from_name, kernel_names
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.task import kernel_rounding
+from privlearn.mechanisms.session import kernel_rounding
 from privlearn.sessions import InteractivePredictor
 from privlearn.solvers import HuberHinge, minimise_kernel
 

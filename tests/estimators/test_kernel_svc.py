@@ -23,9 +23,9 @@ from privlearn import (
     ReleaseError,
     verify,
 )
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.features import kernel_from_name
-from privlearn.mechanisms.mechanism import ReleaseMechanism
+from privlearn.mechanisms import ReleaseMechanism
 
 rng = np.random.default_rng(3)
 X = rng.uniform(-1, 1, size=(4000, 2))

@@ -15,7 +15,7 @@ import pytest
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.estimators.training_rows import ClassTargets, NumberTargets
+from privlearn.estimators import ClassTargets, NumberTargets
 
 X = np.eye(4)
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from privlearn import InvalidParameter, PrivateRegressor, PrivateSVC, Release, Schema, plan, verify
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.features import Kernel, LandmarkFeatures, UnitLandmarkFeatures
 
 rng = np.random.default_rng(5)

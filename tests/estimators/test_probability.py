@@ -22,8 +22,7 @@ from privlearn import (
     verify,
 )
 from privlearn.arrays import Array
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.schema.schema import Schema
+from privlearn.data import Schema, census_schema, simulated_census
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(6000, 3)) / 2.0

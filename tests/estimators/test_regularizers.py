@@ -26,9 +26,8 @@ from privlearn import (
     verify,
 )
 from privlearn.errors import InvalidParameter
-from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
-from privlearn.mechanisms.task import Task
-from privlearn.solvers.losses import Logistic, losses_of
+from privlearn.mechanisms import ReleaseMechanism, Task, mechanisms_of
+from privlearn.solvers import Logistic, losses_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) / 3.0

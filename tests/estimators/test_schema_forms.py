@@ -10,9 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor, Schema, evaluate
-from privlearn.data import SchemaEncoder, read_table, write_table
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.parts import split
+from privlearn.data import SchemaEncoder, census_schema, read_table, simulated_census, split, write_table
 from privlearn.errors import DataError, SchemaError
 
 PEOPLE = simulated_census(500, seed=1)

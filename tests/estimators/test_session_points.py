@@ -10,8 +10,7 @@ import pytest
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, SessionError
-from privlearn.estimators import kernel_learner
-from privlearn.estimators.kernel_learner import KernelLearner
+from privlearn.estimators import KernelLearner, kernel_learner
 from privlearn.estimators.kernel_machine import GRID_BITS, SessionLandmarks
 from privlearn.features import kernel_from_name
 from privlearn.guarantee import Guarantee

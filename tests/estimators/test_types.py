@@ -15,7 +15,7 @@ from privlearn import (
     PrivateRegressor,
     PrivateSVC,
 )
-from privlearn.estimators.fit import Fit
+from privlearn.estimators import Fit
 
 
 def misspelt(work: Fit) -> object:

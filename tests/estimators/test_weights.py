@@ -25,14 +25,13 @@ from privlearn import (
     plan,
 )
 from privlearn.arrays import Array
-from privlearn.data.encoding.row_weights import WeightColumns
-from privlearn.data.sources.row_source import in_memory as load_rows
+from privlearn.data.encoding import WeightColumns
+from privlearn.data.sources import in_memory as load_rows
 from privlearn.errors import DataError, InvalidParameter, SchemaError, VerificationError
+from privlearn.estimators import MemoryOracle
 from privlearn.estimators.curvature_rows import CurvatureRows
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.mechanisms.statistics.curvature import NoisyCurvature
-from privlearn.release import Certificate
-from privlearn.release.agreement import check_agreement
+from privlearn.mechanisms import NoisyCurvature
+from privlearn.release import Certificate, check_agreement
 
 RNG = np.random.default_rng(5)
 N = 400

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from privlearn import PrivateSVC, Schema
-from privlearn.data.datasets import load_adult
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.simulation import train_together
+from privlearn.data import load_adult
+from privlearn.parties import JointTraining, train_together
 
 needs_adult = pytest.mark.skipif(not os.environ.get("PRIVLEARN_DATA"), reason="PRIVLEARN_DATA is not set")
 SCHEMA = Path(__file__).parents[2] / "examples" / "adult.schema.yaml"

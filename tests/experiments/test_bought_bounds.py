@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privlearn import BudgetSplit, Guarantee, PrivateLogisticRegression, Schema, SchemaDraft, discover
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 
 TOTAL, SPLIT = Guarantee(1.0, 1e-5), BudgetSplit(bounds=0.1, fit=0.9)
 NEW_PEOPLE = simulated_census(20_000, seed=1000)

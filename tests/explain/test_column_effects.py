@@ -20,7 +20,7 @@ from privlearn import (
     effects,
     intervals,
 )
-from privlearn.explain.uncertainty import Uncertainty
+from privlearn.explain import Uncertainty
 
 COLUMNS: dict[str, Any] = {
     "age": {"type": "number", "lower": 20, "upper": 80, "encoding": "linear", "bins": "none"},

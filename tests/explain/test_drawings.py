@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.explain.column_effects import PairEffect
-from privlearn.explain.drawings import pair_figure
+from privlearn.explain import PairEffect, pair_figure
 
 WARDS = ["east wing", "west wing", "outpatient department", "other"]
 

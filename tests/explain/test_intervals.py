@@ -22,7 +22,7 @@ from privlearn import (
     curvature,
     intervals,
 )
-from privlearn.explain.uncertainty import symmetric_noise
+from privlearn.explain import symmetric_noise
 from privlearn.explain.worst_case import mean_excess
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "intervals.py"

@@ -15,7 +15,7 @@ from privlearn import (
     Schema,
     contributions,
 )
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 
 PRICE: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0}
 

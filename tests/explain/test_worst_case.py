@@ -13,7 +13,7 @@ from scipy.special import expit
 from privlearn import PrivateLogisticRegression, Release, curvature, intervals
 from privlearn.arrays import Array
 from privlearn.explain.worst_case import BIAS, MinimiserShift, mean_excess
-from privlearn.solvers.losses import Logistic, Multinomial
+from privlearn.solvers import Logistic, Multinomial
 
 LEVEL = 0.95
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from privlearn import Release, Schema
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data import SchemaEncoder
 from privlearn.errors import PrivlearnError
 from privlearn.export import export_release
-from privlearn.release.model import LinearModel
+from privlearn.release import LinearModel
 from tests.support import export_runners
 from tests.support.export_cases import exported_releases, with_model
 
@@ -132,7 +132,7 @@ def test_rows_of_the_python_file(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_files_of_the_python_file_and_of_predict(form: str, tmp_path: Path) -> None:
     """Cells in a CSV file, one record each, whose empty cells are gaps."""
-    from privlearn.data.sources.files import open_rows
+    from privlearn.data.sources import open_rows
 
     release = release_with(FORMS[form])
     exported, model = export_runners.load_python(release), release.model

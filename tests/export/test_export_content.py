@@ -13,10 +13,10 @@ import onnxruntime
 import pytest
 
 from privlearn import InvalidParameter, Release, Schema
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data import SchemaEncoder
 from privlearn.export import TARGETS, Scorecard, export_release, scorecard, standalone
 from privlearn.export.sql_expressions import identifier, literal
-from privlearn.release.model import LinearModel
+from privlearn.release import LinearModel
 from tests.support.export_cases import exported_releases, with_model
 from tests.support.release_files import release_file
 

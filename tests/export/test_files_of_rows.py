@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from privlearn import Release, Schema
-from privlearn.data.encoding.encoder import SchemaEncoder
-from privlearn.data.sources.files import open_rows
+from privlearn.data import SchemaEncoder
+from privlearn.data.sources import open_rows
 from privlearn.errors import DataError
 from privlearn.export import export_release
-from privlearn.release.model import LinearModel
+from privlearn.release import LinearModel
 from tests.support.export_cases import exported_releases, with_model
 
 COLUMNS = {

@@ -23,26 +23,13 @@ from privlearn import (
     verify,
 )
 from privlearn.audit import audit_mechanism
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import InvalidParameter
-from privlearn.features.kernels import (
-    KERNELS,
-    ProductKernel,
-    ShiftInvariantKernel,
-    kernel_from_name,
-    register_kernel,
-)
+from privlearn.features import KERNELS, ProductKernel, ShiftInvariantKernel, kernel_from_name, register_kernel
 from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
 from privlearn.relation import RELATIONS, Relation, register_relation
-from privlearn.solvers.losses import (
-    LOSSES,
-    HuberHinge,
-    LossArgument,
-    choose_loss,
-    loss_from_dict,
-    loss_from_name,
-    register_loss,
-)
+from privlearn.solvers import LOSSES, HuberHinge, loss_from_dict, loss_from_name
+from privlearn.solvers.losses import LossArgument, choose_loss, register_loss
 from tests.support.cli_support import Run
 
 

@@ -19,18 +19,17 @@ import pytest
 from markupsafe import Markup
 from pydantic import Field, JsonValue
 
-from privlearn.accounting.compose import pure_renyi
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.accounting import pure_renyi
 from privlearn.client import Client, TrainingFailed
 from privlearn.data import Schema
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import add_laplace
 from privlearn.randomness import SecureRandomness
+from privlearn.server import Conflict, NotFound
 from privlearn.server.api import requests
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.datasets import OfferedDataSet
-from privlearn.server.holder.settings import Owner
+from privlearn.server.holder import Catalog, OfferedDataSet, Owner
 from privlearn.server.job_kinds import (
     JOB_KINDS,
     JobContext,
@@ -41,11 +40,9 @@ from privlearn.server.job_kinds import (
     load_job_kinds,
     register_job_kind,
 )
-from privlearn.server.jobs import queue, results
+from privlearn.server.jobs import JobRequest, ResultInfo, queue, results
 from privlearn.server.jobs import running as training
-from privlearn.server.jobs.requests import JobRequest, ResultInfo
-from privlearn.server.refusals import Conflict, NotFound
-from privlearn.server.store.store import open_store
+from privlearn.server.store import open_store
 from tests.support.cli_support import Run
 from tests.support.served import Served, serving
 from tests.support.service_support import write_clinic

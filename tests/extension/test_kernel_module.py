@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from privlearn import Release
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data import SchemaEncoder
 from privlearn.errors import SchemaError, VerificationError
-from privlearn.features.kernels import KERNELS
-from privlearn.parties.run.features import KernelSettings
-from privlearn.release.verification import verify_bytes
-from privlearn.server.holder.settings import Owner
+from privlearn.features import KERNELS
+from privlearn.parties import KernelSettings
+from privlearn.release import verify_bytes
+from privlearn.server.holder import Owner
 from tests.support.cli_support import Run
 from tests.support.served import serving
 from tests.support.service_support import SCHEMA, write_clinic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privlearn.features.kernels import LaplacianKernel, register_kernel
+from privlearn.features import LaplacianKernel, register_kernel
 
 
 @register_kernel

@@ -10,12 +10,16 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from privlearn.features import FourierFeatures, LandmarkFeatures, feature_map, kernel_from_name
+from privlearn.features import (
+    CallableKernel,
+    FourierFeatures,
+    LandmarkFeatures,
+    UnitLandmarkFeatures,
+    feature_map,
+    kernel_from_name,
+)
 from privlearn.features.feature_map import ROWS, block_size, in_equal_blocks, with_whole_groups
-from privlearn.features.kernel import CallableKernel
-from privlearn.features.landmarks import UnitLandmarkFeatures
-from privlearn.release.encoders import KernelEncoder
-from privlearn.release.model import row_scores
+from privlearn.release import KernelEncoder, row_scores
 from tests.support.feature_cases import ball
 
 KERNELS = ("linear", "polynomial", "rbf", "laplacian")

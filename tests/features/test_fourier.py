@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from privlearn.errors import InvalidParameter
-from privlearn.features import FourierFeatures, Kernel, kernel_from_name
-from privlearn.features.kernels import ShiftInvariantKernel, kernel_names
+from privlearn.features import FourierFeatures, Kernel, ShiftInvariantKernel, kernel_from_name, kernel_names
 from tests.support.feature_cases import COLUMNS, SHIFT_INVARIANT, ball
 
 over_kernels = pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=str)

@@ -14,8 +14,14 @@ from scipy import sparse
 from sklearn.metrics import pairwise
 
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.features import KERNELS, Kernel, kernel_from_dict, kernel_from_name
-from privlearn.features.kernels import ShiftInvariantKernel, kernel_names
+from privlearn.features import (
+    KERNELS,
+    Kernel,
+    ShiftInvariantKernel,
+    kernel_from_dict,
+    kernel_from_name,
+    kernel_names,
+)
 from tests.support.feature_cases import SHIFT_INVARIANT, VECTOR_KERNELS, WORDS, ball, spectrum
 
 over_kernels = pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=str)

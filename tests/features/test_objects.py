@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
 from privlearn.errors import DataError
-from privlearn.features.objects import canonical, list_objects, object_from_bytes, object_to_bytes
+from privlearn.features import canonical, list_objects, object_from_bytes, object_to_bytes
 
 NUMBERS = st.one_of(
     st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.just(-0.0)

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from privlearn.guarantee import Guarantee
-from privlearn.parties.run.simulation import TrustedSum
+from privlearn.parties import TrustedSum
 from privlearn.randomness import SeededRandomness
 from tests.support.party_cases import (
     DELTA,

@@ -17,13 +17,12 @@ from scipy.special import expit
 
 from privlearn import Guarantee, PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
 from privlearn.arrays import Array, square_sums
-from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
+from privlearn.data import ArrayEncoder
+from privlearn.data.encoding import CentredEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.calibration import Centrable, calibrate_mechanism
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import ClassTargets, TrainingRows
+from privlearn.estimators import Centrable, ClassTargets, MemoryOracle, TrainingRows, calibrate_mechanism
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
-from privlearn.mechanisms.statistics.centring import Centre, Centres, Centring
+from privlearn.mechanisms.statistics import Centre, Centres, Centring
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 from privlearn.solvers import Huber, Logistic, Multinomial

@@ -16,9 +16,8 @@ from privlearn.accounting import GaussianCurve, PureCurve
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS
-from privlearn.mechanisms.statistics.counts import NoisyCounts
-from privlearn.mechanisms.statistics.exact_counts import count
+from privlearn.mechanisms import MECHANISMS, NoisyCounts
+from privlearn.mechanisms.statistics import count
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 from privlearn.relation import RELATIONS
 

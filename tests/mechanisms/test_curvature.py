@@ -15,10 +15,10 @@ from scipy import stats
 from privlearn import Guarantee
 from privlearn.accounting import gaussian_delta
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
+from privlearn.estimators import ClassTargets, NumberTargets, Targets, TrainingRows
 from privlearn.estimators.curvature_rows import UNIT, CurvatureRows
-from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 from privlearn.mechanisms import NoisyCurvature, Task
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS

@@ -15,14 +15,8 @@ from scipy import stats
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import OutputPerturbation, Task, noise
-from privlearn.mechanisms.noise import (
-    FIRST_BITS,
-    GAMMA_GRID_BITS,
-    add_norm_gamma,
-    grid_step,
-    uniforms_of_norm_gamma,
-)
+from privlearn.mechanisms import OutputPerturbation, Task, grid_step, noise
+from privlearn.mechanisms.noise import FIRST_BITS, GAMMA_GRID_BITS, add_norm_gamma, uniforms_of_norm_gamma
 from privlearn.randomness import Integers, SeededRandomness
 from privlearn.solvers import loss_from_name
 

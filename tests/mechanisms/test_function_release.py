@@ -16,16 +16,9 @@ from scipy.stats import norm
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.function_release import (
-    CAPACITY,
-    FACTOR_JITTER,
-    MAX_PATHS,
-    VALUE_JITTER,
-    FunctionRelease,
-)
-from privlearn.mechanisms.session.pinp import TightPINP
-from privlearn.mechanisms.session.task import KernelTask
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms import FunctionRelease, Task, TightPINP
+from privlearn.mechanisms.session import KernelTask
+from privlearn.mechanisms.session.function_release import CAPACITY, FACTOR_JITTER, MAX_PATHS, VALUE_JITTER
 from privlearn.sessions import InteractivePredictor
 from privlearn.solvers import Multinomial
 from tests.support.session_support import (

@@ -14,9 +14,8 @@ from scipy import stats
 from privlearn import Certificate, Guarantee, VerificationError
 from privlearn.accounting import MARGIN
 from privlearn.errors import InvalidParameter
-from privlearn.mechanisms import OutputPerturbation, Task
-from privlearn.mechanisms.noise import GRID_BITS, check_gaussian_numbers, grid_step
-from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.mechanisms import NoisyCounts, OutputPerturbation, Task, grid_step
+from privlearn.mechanisms.noise import GRID_BITS, check_gaussian_numbers
 from privlearn.randomness import SecureRandomness
 from privlearn.solvers import loss_from_name
 

@@ -14,8 +14,7 @@ from scipy.stats import norm
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.statistics.discovery import Discovery
-from privlearn.mechanisms.statistics.histogram import frequent, rare_probability, rare_threshold
+from privlearn.mechanisms.statistics import Discovery, frequent, rare_probability, rare_threshold
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
 ALARM = 1e-6

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privlearn import Guarantee
-from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import NumberTargets, TrainingRows
+from privlearn.estimators import MemoryOracle, NumberTargets, TrainingRows
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
-from privlearn.mechanisms.statistics.locations import Grid, Locations, location_of
-from privlearn.mechanisms.statistics.statistic import scale_of_cost
+from privlearn.mechanisms.statistics import Grid, Locations, location_of, scale_of_cost
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 from privlearn.solvers import Huber

@@ -9,17 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privlearn.audit import samplers
-from privlearn.audit.samplers import SAMPLERS, audit_samplers
+from privlearn.audit import audit_samplers, samplers
+from privlearn.audit.samplers import SAMPLERS
 from privlearn.errors import InvalidParameter
-from privlearn.mechanisms.noise import (
-    ADD_NOISE,
-    GAMMA_GRID_BITS,
-    GRID_BITS,
-    add_laplace,
-    add_norm_gamma,
-    grid_step,
-)
+from privlearn.mechanisms import ADD_NOISE, grid_step
+from privlearn.mechanisms.noise import GAMMA_GRID_BITS, GRID_BITS, add_laplace, add_norm_gamma
 from privlearn.randomness import Integers, Randomness, SecureRandomness, SeededRandomness, randomness_from
 
 ALARM = 1e-6

@@ -13,8 +13,8 @@ from scipy import stats
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import NoisyDescent
-from privlearn.mechanisms.summed.summed import Noise, NoisySum, Question, pack, unpack
-from privlearn.parties.run.simulation import TrustedSum
+from privlearn.mechanisms.summed import Noise, NoisySum, Question, pack, unpack
+from privlearn.parties import TrustedSum
 from privlearn.randomness import SeededRandomness
 from privlearn.solvers import Hinge, HuberHinge, Logistic, SmoothedHinge
 from tests.support.oracles import Sums

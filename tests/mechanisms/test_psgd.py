@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privlearn.accounting.compose import pure_composition_delta, pure_composition_epsilon
+from privlearn.accounting import pure_composition_delta, pure_composition_epsilon
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import PrivateSGD
-from privlearn.mechanisms.summed.summed import NoisySum, Question
-from privlearn.parties.run.simulation import TrustedSum
+from privlearn.mechanisms.summed import NoisySum, Question
+from privlearn.parties import TrustedSum
 from privlearn.randomness import SeededRandomness
 from privlearn.solvers import Hinge, Logistic
 from tests.support.oracles import Sums

@@ -15,9 +15,8 @@ from scipy.special import logsumexp
 
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.oracle import Cells, ColumnOracle, Sides
-from privlearn.mechanisms.statistics import quantile
-from privlearn.mechanisms.statistics.discovery import Discovery
+from privlearn.mechanisms import Cells, ColumnOracle, Sides
+from privlearn.mechanisms.statistics import Discovery, quantile
 from privlearn.mechanisms.statistics.quantile import (
     candidates,
     centre_losses,

@@ -17,14 +17,12 @@ from scipy.special import expit
 
 from privlearn import Guarantee
 from privlearn.arrays import Array
-from privlearn.data.encoding.arrays import ArrayEncoder
+from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.calibration import calibrate_mechanism
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import ClassTargets, TrainingRows
+from privlearn.estimators import ClassTargets, MemoryOracle, TrainingRows, calibrate_mechanism
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
+from privlearn.mechanisms.statistics import log_odds_at, log_odds_from_counts
 from privlearn.mechanisms.statistics.score_counts import BINS, EDGES, ScoreCounts
-from privlearn.mechanisms.statistics.score_odds import log_odds_at, log_odds_from_counts
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge, Logistic

@@ -12,15 +12,8 @@ from scipy import stats
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS
-from privlearn.mechanisms.statistics.scoring import (
-    COUNTS,
-    MATRIX,
-    VECTOR,
-    NoisyScoring,
-    pack_symmetric,
-    unpack_symmetric,
-)
+from privlearn.mechanisms import MECHANISMS, NoisyScoring
+from privlearn.mechanisms.statistics.scoring import COUNTS, MATRIX, VECTOR, pack_symmetric, unpack_symmetric
 from privlearn.randomness import SeededRandomness
 
 ALARM = 1e-6

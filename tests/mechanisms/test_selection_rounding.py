@@ -10,13 +10,12 @@ from flint import arb, ctx
 
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.release.tdil import TestDataIndependentLearner as Tdil
-from privlearn.mechanisms.search.partition import Partition
+from privlearn.mechanisms import Partition, Task
+from privlearn.mechanisms import TestDataIndependentLearner as Tdil
 from privlearn.mechanisms.search.selection import SELECTION_ROUNDING, exponential_weights
 from privlearn.mechanisms.statistics import quantile
-from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
-from privlearn.solvers.losses import Logistic
+from privlearn.solvers import Logistic
 
 SIZES = [10**3, 10**5, 10**7]
 PRECISION = 200

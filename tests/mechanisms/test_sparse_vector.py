@@ -14,8 +14,9 @@ from scipy.stats import norm
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.pinp import FAILURE, QUERIES, AboveThreshold, PaperPINP, TightPINP
-from privlearn.mechanisms.session.task import KernelTask
+from privlearn.mechanisms import PaperPINP, TightPINP
+from privlearn.mechanisms.session import KernelTask
+from privlearn.mechanisms.session.pinp import FAILURE, QUERIES, AboveThreshold
 from privlearn.randomness import SeededRandomness
 from tests.support.session_support import (
     PROMISE,

@@ -14,10 +14,9 @@ from privlearn.accounting import gaussian_delta
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS
-from privlearn.mechanisms.statistics.exact_counts import count
-from privlearn.mechanisms.summed.summed import NoisySum
-from privlearn.mechanisms.summed.summed_counts import SummedCounts
+from privlearn.mechanisms import MECHANISMS, SummedCounts
+from privlearn.mechanisms.statistics import count
+from privlearn.mechanisms.summed import NoisySum
 from privlearn.parties import Cohort, NoiseShare
 
 CELLS, WEIGHTS = (4, 3, 5), (2.0, 1.0, 1.0)

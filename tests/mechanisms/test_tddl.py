@@ -17,14 +17,9 @@ from scipy.optimize import minimize
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS, Task
+from privlearn.mechanisms import MECHANISMS, PrecomputedMinimisers, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
-from privlearn.mechanisms.oracle import PrecomputedMinimisers
-from privlearn.mechanisms.release.answers import (
-    answer_sensitivity,
-    check_probes,
-    least_squares_in_ball,
-)
+from privlearn.mechanisms.release import answer_sensitivity, check_probes, least_squares_in_ball
 from privlearn.randomness import SecureRandomness, SeededRandomness
 from privlearn.solvers import ClippedSquare, Hinge, Huber, Logistic, Multinomial, Problem, losses_of, minimise
 from tests.support.oracles import Solver

@@ -11,9 +11,8 @@ from dp_accounting.pld import privacy_loss_distribution
 from scipy import stats
 
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import NormBoundedLearner, Task
+from privlearn.mechanisms import NormBoundedLearner, PrecomputedMinimisers, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
-from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.mechanisms.release.tddl import FAILURE
 from privlearn.randomness import SeededRandomness
 from privlearn.solvers import Logistic

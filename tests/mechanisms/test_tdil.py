@@ -18,9 +18,8 @@ from scipy.special import log_softmax, ndtr
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS, Task
+from privlearn.mechanisms import MECHANISMS, PrecomputedMinimisers, Task
 from privlearn.mechanisms import TestDataIndependentLearner as Tdil
-from privlearn.mechanisms.oracle import PrecomputedMinimisers
 from privlearn.randomness import SecureRandomness, SeededRandomness
 from privlearn.solvers import Logistic, Multinomial
 

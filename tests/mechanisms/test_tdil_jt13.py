@@ -15,8 +15,7 @@ from privlearn.accounting import zcdp_budget
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import PaperTDIL, Task
-from privlearn.mechanisms.oracle import PrecomputedMinimisers
+from privlearn.mechanisms import PaperTDIL, PrecomputedMinimisers, Task
 from privlearn.mechanisms.release.tdil_jt13 import FAILURE
 from privlearn.randomness import SecureRandomness, SeededRandomness
 from privlearn.solvers import Logistic

@@ -11,8 +11,8 @@ import re
 import pytest
 
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.papers import EXPERIMENTS, experiment, ra12
-from privlearn.papers.reporting import Result, mean_error, tally
+from privlearn.papers import EXPERIMENTS, Result, experiment, ra12
+from privlearn.papers.reporting import mean_error, tally
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from privlearn.errors import DataError, InvalidParameter, ProtocolError
 from privlearn.papers.paillier import KEY_BITS, PaillierSum, generate_keys
-from privlearn.parties.secure_sum.noise_share import NoiseShare
-from privlearn.parties.secure_sum.round import SecureSum
-from privlearn.parties.secure_sum.session import Cohort
+from privlearn.parties import Cohort, NoiseShare
+from privlearn.parties.secure_sum import SecureSum
 from privlearn.randomness import SeededRandomness
 
 PUBLIC, PRIVATE = generate_keys()

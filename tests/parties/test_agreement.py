@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from privlearn import InvalidParameter, SchemaError
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD
-from privlearn.parties.run.joint_training import JointTraining
+from privlearn.parties import JointTraining
 from privlearn.release.signatures import in_words
 
 SETTINGS: dict[str, Any] = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from privlearn.data.datasets import census_schema
+from privlearn.data import census_schema
 from privlearn.parties import JointTraining
-from privlearn.parties.run.identity import Identity
+from privlearn.parties.run import Identity
 from privlearn.release.signatures import in_words
 
 AGREEMENT: dict[str, Any] = {

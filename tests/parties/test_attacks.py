@@ -12,37 +12,43 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.accounting.compose import gaussian_epsilon
-from privlearn.budget.ledger import Ledger
-from privlearn.data.datasets import census_schema
+from privlearn import Ledger
+from privlearn.accounting import gaussian_epsilon
+from privlearn.data import census_schema
 from privlearn.errors import InvalidParameter, ProtocolError, SchemaError
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
-from privlearn.parties import JointMoments, JointTraining
-from privlearn.parties.run import conversation
-from privlearn.parties.run.checkpoints import PartyMemory
-from privlearn.parties.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage, proposal
-from privlearn.parties.run.party_run import PartyRun
-from privlearn.parties.run.run_budget import RunBudget
-from privlearn.parties.secure_sum import coordinator
-from privlearn.parties.secure_sum import party as party_module
-from privlearn.parties.secure_sum.coordinator import MaskingCoordinator
-from privlearn.parties.secure_sum.curve import public_half
-from privlearn.parties.secure_sum.masks import QUESTION_DIGEST_BYTES, ShareBox, self_mask
-from privlearn.parties.secure_sum.noise_share import Words
-from privlearn.parties.secure_sum.party import MaskingParty, box_size
-from privlearn.parties.secure_sum.session import (
+from privlearn.mechanisms.summed import NoisySum, NoisySums, Question
+from privlearn.parties import Cohort, JointMoments, JointTraining
+from privlearn.parties.run import (
+    QUESTION_NUMBER,
+    Parts,
+    PartyMemory,
+    PartyRun,
+    RunBudget,
+    Stage,
+    conversation,
+    proposal,
+)
+from privlearn.parties.run.conversation import RUN_BYTES
+from privlearn.parties.secure_sum import (
     COORDINATOR,
-    Cohort,
+    QUESTION_DIGEST_BYTES,
+    MaskingCoordinator,
+    MaskingParty,
+    ShareBox,
     Step,
+    Words,
+    coordinator,
     from_coordinator,
     from_party,
+    public_half,
     seal,
+    self_mask,
 )
+from privlearn.parties.secure_sum import party as party_module
+from privlearn.parties.secure_sum.party import box_size
 from privlearn.randomness import SecureRandomness
-from privlearn.release import Release
-from privlearn.release.artifact import read_outcome
-from privlearn.release.run_record import RunRecord
+from privlearn.release import Release, RunRecord, read_outcome
 from tests.support.masking_steps import Steps
 from tests.support.run_cases import IDENTITIES, SIZES, TABLES, Wire, agreement_of
 

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.data.schema.columns import NumberColumn
-from privlearn.parties.run.joint_evaluation import load_agreement
-from privlearn.parties.run.simulation import rehearse
-from privlearn.release.artifact import Release
-from privlearn.release.moments_file import Moments
-from privlearn.release.verification import verify
-from privlearn.statistics.discovery.summed import DiscoveredSchema
+from privlearn.data import NumberColumn
+from privlearn.parties.run import load_agreement, rehearse
+from privlearn.release import Moments, Release, verify
+from privlearn.statistics.discovery import DiscoveredSchema
 from tests.support.process_cases import Site
 from tests.support.run_cases import KEYS, SIZES, TABLES
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from privlearn.errors import InvalidParameter
-from privlearn.parties.secure_sum.session import Cohort
+from privlearn.parties import Cohort
 
 
 def test_who_is_counted_on() -> None:

@@ -12,14 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.budget.pending import CoordinatedRun, remember_job, watch_charges
+from privlearn.budget import CoordinatedRun, remember_job, watch_charges
 from privlearn.errors import ProtocolError, TooFewParties
-from privlearn.mechanisms.summed.summed import NoisySum, Question
-from privlearn.parties.run.checkpoints import Journal
-from privlearn.parties.run.conversation import Parts, Stage
-from privlearn.parties.run.coordinator_run import CoordinatorRun
-from privlearn.parties.run.party_run import PartyRun
-from privlearn.parties.run.run_budget import RunBudget
+from privlearn.mechanisms.summed import NoisySum, Question
+from privlearn.parties.run import CoordinatorRun, Journal, Parts, PartyRun, RunBudget, Stage
 from tests.support.run_cases import IDENTITIES, SIZES, TABLES, Wire, agreement_of
 
 STRICT, LENIENT = agreement_of(), agreement_of(dropouts=1, colluding=0)

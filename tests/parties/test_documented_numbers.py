@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scipy.optimize import brentq
 
-from privlearn.data.datasets import census_schema
+from privlearn.data import census_schema
 from privlearn.parties import JointTraining
 from privlearn.release.signatures import WORDS
 from tests.support.party_cases import hockey_stick, max_ratio

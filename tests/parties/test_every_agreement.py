@@ -8,11 +8,10 @@ from typing import Any, get_args
 import pytest
 
 from privlearn import verify
-from privlearn.data import Schema
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import Schema, census_schema, simulated_census
 from privlearn.errors import SchemaError
 from privlearn.parties import JointTraining, simulate
-from privlearn.parties.run.joint_training import Algorithm
+from privlearn.parties.run import Algorithm
 from privlearn.relation import RELATIONS
 
 TABLES = {

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.parties.secure_sum.noise_share import TAIL, FixedPoint
+from privlearn.parties import FixedPoint
+from privlearn.parties.secure_sum.noise_share import TAIL
 
 ENCODING = FixedPoint(bound=100.0, step=2.0**-20, parties=5)
 VECTORS = arrays(np.float64, 4, elements=st.floats(-100.0, 100.0))

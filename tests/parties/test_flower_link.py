@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
-from privlearn.parties.run.conversation import Parts, Stage, proposal
-from privlearn.parties.run.identity import Identity, write_certificate
+from privlearn.parties.run import Identity, Parts, Stage, proposal, write_certificate
 from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, SIZES, Wire, agreement_of
 
@@ -31,7 +30,7 @@ class Link:
     """A serving link on a free port, with its certificate."""
 
     def __init__(self, folder: Path) -> None:
-        from privlearn.parties.flower.apps import FlowerExchange, server_app
+        from privlearn.parties.flower import FlowerExchange, server_app
         from privlearn.parties.flower.link import FlowerLink
 
         self.certificate, self.key = folder / "link.crt", folder / "link.key"
@@ -72,7 +71,7 @@ def connect(link: Link, identity: Identity, certificate: Path | None = None) -> 
 
 
 def test_a_party_answers_through_flower(link: Link) -> None:
-    from privlearn.parties.flower.apps import client_app
+    from privlearn.parties.flower import client_app
     from privlearn.parties.flower.node import FlowerNode
 
     north = Wire(AGREEMENT).parties["north"]
@@ -96,7 +95,7 @@ def test_a_party_answers_through_flower(link: Link) -> None:
 
 @pytest.mark.parametrize("hostile", ["another reply", "garbage"])
 def test_a_reply_that_flower_cannot_read_counts_as_silence(link: Link, hostile: str) -> None:
-    from privlearn.parties.flower.apps import client_app
+    from privlearn.parties.flower import client_app
     from privlearn.parties.flower.node import FlowerNode
 
     north = Wire(AGREEMENT).parties["north"]
@@ -215,7 +214,7 @@ def test_a_taken_port_and_a_wrong_key_are_told(link: Link, tmp_path: Path) -> No
 
 
 def test_a_party_whose_coordinator_is_silent_or_away_stops(link: Link, tmp_path: Path) -> None:
-    from privlearn.parties.flower.apps import client_app
+    from privlearn.parties.flower import client_app
     from privlearn.parties.flower.node import FlowerNode
 
     north = Wire(AGREEMENT).parties["north"]

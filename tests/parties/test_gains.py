@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.data import Schema
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import Schema, census_schema, simulated_census
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.forecast.reference import Spectrum, reference_problem
+from privlearn.estimators.forecast import Spectrum, reference_problem
 from privlearn.parties import JointTraining, expected_gains, train_together
 from privlearn.parties.run.gains import _noise
 

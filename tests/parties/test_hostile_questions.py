@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privlearn.arrays import Array
-from privlearn.data import SchemaEncoder, as_table
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.mechanisms.summed.summed import MAX_COEFFICIENT
-from privlearn.parties.run.answers import Party
-from privlearn.parties.run.conversation import QUESTION_NUMBER, Parts, Stage
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.party_run import PartyRun
-from privlearn.parties.run.run_budget import RunBudget
-from privlearn.parties.secure_sum.session import COORDINATOR, Step, seal
+from privlearn.data import SchemaEncoder, as_table, census_schema, simulated_census
+from privlearn.estimators import MemoryOracle
+from privlearn.mechanisms.summed import MAX_COEFFICIENT
+from privlearn.parties import JointTraining, Party
+from privlearn.parties.run import QUESTION_NUMBER, Parts, PartyRun, RunBudget, Stage
+from privlearn.parties.secure_sum import COORDINATOR, Step, seal
 from tests.support.run_cases import IDENTITIES, TABLES, Wire, agreement_of
 
 HUGE, SUBNORMAL = np.finfo(np.float64).max, 5e-324

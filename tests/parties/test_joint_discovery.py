@@ -12,22 +12,18 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from privlearn import Schema, SchemaDraft, verify
+from privlearn import Ledger, Schema, SchemaDraft, verify
 from privlearn.arrays import Array
-from privlearn.budget.ledger import Ledger
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.schema.private_bounds import JointPrivateBounds
+from privlearn.data import census_schema, simulated_census
+from privlearn.data.schema import JointPrivateBounds
 from privlearn.errors import DataError, SchemaError, VerificationError
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
-from privlearn.parties import JointTraining, train_together
-from privlearn.parties.run.joint_discovery import JointDiscovery, discover_together
-from privlearn.parties.run.joint_evaluation import load_agreement
-from privlearn.parties.run.run_budget import RunBudget
+from privlearn.mechanisms.summed import NoisySum, NoisySums, Question
+from privlearn.parties import JointDiscovery, JointTraining, discover_together, train_together
+from privlearn.parties.run import RunBudget, load_agreement
 from privlearn.randomness import SecureRandomness
-from privlearn.release.base_certificate import check_receipt
-from privlearn.statistics.discovery.measuring import MarkedColumns
-from privlearn.statistics.discovery.summed import DiscoveredSchema
+from privlearn.release import check_receipt
+from privlearn.statistics.discovery import DiscoveredSchema, MarkedColumns
 
 ALARM = 1e-6
 SIZES = {"north": 500, "south": 1500, "west": 1000}

@@ -16,7 +16,7 @@ from scipy import stats
 
 from privlearn import Schema, verify
 from privlearn.arrays import Array
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data import SchemaEncoder
 from privlearn.errors import (
     DataError,
     InvalidParameter,
@@ -27,19 +27,12 @@ from privlearn.errors import (
 )
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS
-from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question, pack
-from privlearn.mechanisms.summed.summed_moments import SummedMoments, even_shares
-from privlearn.parties.run.answers import CountedParty
-from privlearn.parties.run.identity import Identity
-from privlearn.parties.run.joint_evaluation import load_agreement
-from privlearn.parties.run.joint_moments import (
-    JointMoments,
-    moments_together,
-)
+from privlearn.mechanisms.summed import NoisySum, NoisySums, Question, SummedMoments, even_shares, pack
+from privlearn.parties import JointMoments, moments_together
+from privlearn.parties.run import CountedParty, Identity, load_agreement
 from privlearn.parties.run.witness import Witness
 from privlearn.randomness import SecureRandomness
-from privlearn.release.archive import digest_of, json_bytes
-from privlearn.release.moments_file import Moments, schema_for
+from privlearn.release import Moments, digest_of, json_bytes, schema_for
 from privlearn.statistics.evaluation import Evaluation
 
 ALARM = 1e-6

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from privlearn.data import Schema
-from privlearn.release.verification import verify
+from privlearn.release import verify
 from privlearn.statistics.evaluation import Evaluation
 from tests.support.connect_proxy import ConnectProxy
 from tests.support.killed_runs import ForkedSite

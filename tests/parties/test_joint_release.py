@@ -11,14 +11,12 @@ import pytest
 from scipy.linalg import sqrtm
 
 from privlearn import Release, Schema, VerificationError, verify
-from privlearn.data import SchemaEncoder
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import SchemaEncoder, census_schema, simulated_census
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
-from privlearn.mechanisms.summed.summed import NoisySum, Question
-from privlearn.parties.run.features import SharedLandmarkFeatures
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.simulation import train_together
+from privlearn.mechanisms.summed import NoisySum, Question
+from privlearn.parties import JointTraining, train_together
+from privlearn.parties.run import SharedLandmarkFeatures
 from privlearn.release import Certificate
 from tests.support.oracles import Sums
 

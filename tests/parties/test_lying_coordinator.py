@@ -15,18 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter, TooFewParties
-from privlearn.parties.run.conversation import Stage
-from privlearn.parties.secure_sum.masks import QUESTION_DIGEST_BYTES, pair_masks, self_mask
-from privlearn.parties.secure_sum.party import NUMBER, box_size
-from privlearn.parties.secure_sum.session import (
+from privlearn.parties import Cohort
+from privlearn.parties.run import Stage
+from privlearn.parties.secure_sum import (
     COORDINATOR,
-    Cohort,
+    QUESTION_DIGEST_BYTES,
+    SHARE_BYTES,
     Step,
     from_coordinator,
     from_party,
+    pair_masks,
+    recover,
     seal,
+    self_mask,
 )
-from privlearn.parties.secure_sum.sharing import SHARE_BYTES, recover
+from privlearn.parties.secure_sum.party import NUMBER, box_size
 from tests.support.masking_steps import Steps
 from tests.support.run_cases import IDENTITIES, Wire, agreement_of
 

@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
-from privlearn.parties.secure_sum.curve import generate_key, public_half
-from privlearn.parties.secure_sum.masks import pair_masks, self_mask
-from privlearn.parties.secure_sum.session import Cohort
+from privlearn.parties import Cohort
+from privlearn.parties.secure_sum import generate_key, pair_masks, public_half, self_mask
 from tests.support.masking_steps import Steps
 
 SESSION = Steps(Cohort(3), dimension=50, rounds=9).session

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
-from privlearn.parties.secure_sum.noise_share import FixedPoint, NoiseShare
-from privlearn.parties.secure_sum.round import SecureSum
-from privlearn.parties.secure_sum.session import Cohort
+from privlearn.parties import Cohort, FixedPoint, NoiseShare
+from privlearn.parties.secure_sum import SecureSum
 from privlearn.randomness import SeededRandomness
 
 DIMENSION = 7

@@ -7,20 +7,23 @@ import pytest
 from scipy.stats import chisquare, ks_2samp
 
 from privlearn.errors import ProtocolError
-from privlearn.parties.secure_sum.curve import public_half
-from privlearn.parties.secure_sum.masks import QUESTION_DIGEST_BYTES, pair_masks, self_mask
-from privlearn.parties.secure_sum.noise_share import FixedPoint, Words
-from privlearn.parties.secure_sum.party import NUMBER
-from privlearn.parties.secure_sum.round import SecureSum
-from privlearn.parties.secure_sum.session import (
+from privlearn.parties import Cohort, FixedPoint
+from privlearn.parties.secure_sum import (
     COORDINATOR,
     ENVELOPE_BYTES,
-    Cohort,
+    QUESTION_DIGEST_BYTES,
+    SHARE_BYTES,
     RoundKeys,
+    SecureSum,
     Step,
+    Words,
+    pair_masks,
+    public_half,
+    recover,
     seal,
+    self_mask,
 )
-from privlearn.parties.secure_sum.sharing import SHARE_BYTES, recover
+from privlearn.parties.secure_sum.party import NUMBER
 from tests.support.masking_steps import Steps
 
 DIMENSION = 4096

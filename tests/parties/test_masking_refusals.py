@@ -12,20 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, ProtocolError, TooFewParties
-from privlearn.parties.secure_sum.coordinator import MaskingCoordinator
-from privlearn.parties.secure_sum.party import NUMBER, MaskingParty, list_digest
-from privlearn.parties.secure_sum.session import (
+from privlearn.parties import Cohort
+from privlearn.parties.secure_sum import (
     COORDINATOR,
     ENVELOPE_BYTES,
-    Cohort,
+    SHARE_BYTES,
     KeyBook,
+    MaskingCoordinator,
+    MaskingParty,
     Step,
     SumSession,
+    advertised_size,
     from_coordinator,
     from_party,
     seal,
 )
-from privlearn.parties.secure_sum.sharing import SHARE_BYTES, advertised_size
+from privlearn.parties.secure_sum.party import NUMBER, list_digest
 from tests.support.masking_steps import Steps
 
 COHORT = Cohort(4, dropouts=1)

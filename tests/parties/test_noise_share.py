@@ -13,9 +13,8 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from privlearn.errors import InvalidParameter
-from privlearn.parties.secure_sum.noise_share import NoiseShare, distributed_zcdp
-from privlearn.parties.secure_sum.round import SecureSum
-from privlearn.parties.secure_sum.session import Cohort
+from privlearn.parties import Cohort, NoiseShare, distributed_zcdp
+from privlearn.parties.secure_sum import SecureSum
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 8.0, 16.0)

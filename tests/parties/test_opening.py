@@ -10,36 +10,33 @@ import numpy as np
 import pytest
 
 from privlearn.errors import ProtocolError, TooFewParties
-from privlearn.parties.run.conversation import Parts, Stage
-from privlearn.parties.secure_sum.curve import (
+from privlearn.parties import Cohort
+from privlearn.parties.run import Parts, Stage
+from privlearn.parties.secure_sum import (
+    COORDINATOR,
+    ENVELOPE_BYTES,
     KEY_BYTES,
     ORDER,
     PUBLIC_BYTES,
-    check_public,
-    generate_key,
-    public_half,
-    weighted_sum,
-)
-from privlearn.parties.secure_sum.party import LIST_BYTES, MaskingParty
-from privlearn.parties.secure_sum.session import (
-    COORDINATOR,
-    ENVELOPE_BYTES,
-    Cohort,
-    KeyBook,
-    LyingParty,
-    RoundKeys,
-    Step,
-    from_party,
-    seal,
-)
-from privlearn.parties.secure_sum.sharing import (
     SHARE_BYTES,
     Dealing,
+    KeyBook,
+    LyingParty,
+    MaskingParty,
     Proof,
+    RoundKeys,
+    Step,
+    check_public,
+    from_party,
+    generate_key,
+    public_half,
     read_advertised,
+    seal,
     shares_in,
     value_at,
+    weighted_sum,
 )
+from privlearn.parties.secure_sum.party import LIST_BYTES
 from tests.support.masking_steps import Steps
 from tests.support.run_cases import IDENTITIES, SIZES, Wire, agreement_of
 

@@ -10,16 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
 from privlearn.data import open_records, write_table
 from privlearn.errors import ProtocolError, SolverError
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.summed.summed import Question
-from privlearn.parties.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage, proposal
-from privlearn.parties.run.identity import Identity
-from privlearn.parties.run.party_run import PartyRun
-from privlearn.parties.run.run_budget import RunBudget
-from privlearn.parties.secure_sum.session import COORDINATOR, Step, seal
+from privlearn.mechanisms.summed import Question
+from privlearn.parties.run import QUESTION_NUMBER, Identity, Parts, PartyRun, RunBudget, Stage, proposal
+from privlearn.parties.run.conversation import RUN_BYTES
+from privlearn.parties.secure_sum import COORDINATOR, Step, seal
 from privlearn.release import Release
 from tests.support.run_cases import IDENTITIES, TABLES, Wire, agreement_of
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.parties.run import Identity, PartySettings
 from privlearn.parties.run.conversation import identity_of
-from privlearn.parties.run.identity import Identity, PublicIdentity
-from privlearn.parties.run.settings import PartySettings
+from privlearn.parties.run.identity import PublicIdentity
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, agreement_of
 
 AGREEMENT = agreement_of()

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import DataError
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.mechanisms.summed.summed import Question
-from privlearn.parties.run.answers import Party
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.simulation import simulate, train_together
+from privlearn.estimators import MemoryOracle
+from privlearn.mechanisms.summed import Question
+from privlearn.parties import JointTraining, Party, simulate, train_together
 from privlearn.relation import MAX_TABLE_RATIO
 from tests.support.party_cases import descent, task_of, training_rows
 

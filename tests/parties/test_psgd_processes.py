@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.data.datasets import simulated_census
+from privlearn.data import simulated_census
 from privlearn.guarantee import Guarantee
-from privlearn.parties.run.identity import Identity
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.release.verification import verify
+from privlearn.parties import JointTraining
+from privlearn.parties.run import Identity
+from privlearn.release import verify
 from tests.support.killed_runs import ForkedSite
 from tests.support.process_cases import Site
 from tests.support.run_cases import IDENTITIES, SIZES, TABLES

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from privlearn.parties import JointTraining
-from privlearn.release.verification import verify
+from privlearn.release import verify
 from tests.support.process_cases import Site
 from tests.support.run_cases import SIZES, TABLES
 

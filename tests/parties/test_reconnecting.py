@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from privlearn.errors import InvalidParameter, ProtocolError
+from privlearn.parties.run import Parts, Stage, proposal, write_certificate
 from privlearn.parties.run import identity as identities
-from privlearn.parties.run.conversation import Parts, Stage, proposal
-from privlearn.parties.run.identity import check_dates, write_certificate
+from privlearn.parties.run.identity import check_dates
 from tests.parties.test_flower_link import Link
 from tests.support.run_cases import IDENTITIES, Wire, agreement_of
 
@@ -45,7 +45,7 @@ class North:
         self.thread.start()
 
     def _take_part(self) -> None:
-        from privlearn.parties.flower.apps import client_app
+        from privlearn.parties.flower import client_app
 
         with self.node.connection(wait=60.0):
             self.node.serve(
@@ -157,7 +157,7 @@ def test_a_certificate_that_has_expired_is_named_on_both_sides(
 
 
 def test_a_silent_coordinator_is_left_with_the_cause(tmp_path: Path) -> None:
-    from privlearn.parties.flower.apps import client_app
+    from privlearn.parties.flower import client_app
     from privlearn.parties.flower.node import FlowerNode
 
     served, north = Link(tmp_path), Wire(AGREEMENT).parties["north"]

@@ -11,21 +11,23 @@ from typing import Any
 
 import pytest
 
-from privlearn import PrivateLogisticRegression
-from privlearn.budget.charge import Reservation
-from privlearn.budget.ledger import Ledger
-from privlearn.budget.statement import CompositionName
+from privlearn import Ledger, PrivateLogisticRegression
+from privlearn.budget import CompositionName, Reservation
 from privlearn.errors import InvalidParameter, LedgerError, ProtocolError
 from privlearn.guarantee import Guarantee
-from privlearn.parties.run.agreement import Agreement
-from privlearn.parties.run.checkpoints import Journal, PartyMemory
-from privlearn.parties.run.conversation import Parts, Stage
-from privlearn.parties.run.coordinator_run import CoordinatorRun
+from privlearn.parties.run import (
+    Agreement,
+    CoordinatorRun,
+    JointEvaluation,
+    Journal,
+    Parts,
+    PartyMemory,
+    PartyRun,
+    RunBudget,
+    Stage,
+)
 from privlearn.parties.run.identity import COORDINATOR_NAME
-from privlearn.parties.run.joint_evaluation import JointEvaluation
-from privlearn.parties.run.party_run import PartyRun
-from privlearn.parties.run.run_budget import RunBudget
-from privlearn.release.artifact import Outcome
+from privlearn.release import Outcome
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES, agreement_of
 
 AGREEMENT = agreement_of()

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.budget.charge import Reservation
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
-from privlearn.budget.statement import CompositionName
+from privlearn import Ledger
+from privlearn.budget import CompositionName, Cost, Reservation
 from privlearn.errors import BudgetExceeded, LedgerError, ProtocolError
 from privlearn.guarantee import Guarantee
-from privlearn.parties.run.conversation import Parts, Stage
-from privlearn.parties.run.run_budget import RunBudget
+from privlearn.parties.run import Parts, RunBudget, Stage
 from tests.support.run_cases import Wire, agreement_of
 
 AGREEMENT = agreement_of()

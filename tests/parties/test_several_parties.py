@@ -12,12 +12,12 @@ import pytest
 
 from privlearn import verify
 from privlearn.arrays import Array
-from privlearn.data.datasets import simulated_census
+from privlearn.data import simulated_census
 from privlearn.errors import SchemaError, VerificationError
 from privlearn.mechanisms import NoisyDescent
-from privlearn.mechanisms.summed.summed import Question, grid_ratio
+from privlearn.mechanisms.summed import Question, grid_ratio
 from privlearn.parties import Cohort, JointTraining, NoiseShare, simulate
-from privlearn.release.certificate import Certificate
+from privlearn.release import Certificate
 from tests.support.run_cases import SCHEMA, SIZES, TABLES, agreement_of
 
 STRANGERS = simulated_census(400, seed=77)

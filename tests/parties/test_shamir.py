@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from privlearn.errors import InvalidParameter
-from privlearn.parties.secure_sum.curve import KEY_BYTES, ORDER
-from privlearn.parties.secure_sum.sharing import recover, split, value_at
+from privlearn.parties.secure_sum import KEY_BYTES, ORDER, recover, split, value_at
 
 SECRETS = st.integers(1, ORDER - 1).map(lambda number: number.to_bytes(KEY_BYTES))
 

@@ -16,16 +16,12 @@ from scipy import stats
 
 from privlearn import Release, Schema, verify
 from privlearn.arrays import Array
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import SchemaError
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
-from privlearn.mechanisms import NoisyDescent
-from privlearn.mechanisms.summed.summed import Question
-from privlearn.mechanisms.task import Task
-from privlearn.parties.run.answers import Party
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.simulation import TrustedSum, simulate, train_together
+from privlearn.estimators import ClassTargets, MemoryOracle, NumberTargets, Targets, TrainingRows
+from privlearn.mechanisms import NoisyDescent, Task
+from privlearn.mechanisms.summed import Question
+from privlearn.parties import JointTraining, Party, TrustedSum, simulate, train_together
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 from privlearn.solvers import (

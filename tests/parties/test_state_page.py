@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from privlearn.errors import InvalidParameter
-from privlearn.parties.run.state_page import StatePage
+from privlearn.parties.run import StatePage
 from tests.support.ports import free_port
 from tests.support.run_cases import Wire, agreement_of
 

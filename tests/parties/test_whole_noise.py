@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from privlearn import Ledger
 from privlearn.arrays import Array
-from privlearn.budget.ledger import Ledger
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.summed.summed import Noise, Question
-from privlearn.parties.run.noisy_answers import NoisyAnswers
-from privlearn.parties.run.party_run import PartyRun
-from privlearn.parties.run.run_budget import RunBudget
-from privlearn.parties.secure_sum.noise_share import FixedPoint, PartyNoise, Words
-from privlearn.parties.secure_sum.session import Cohort
+from privlearn.mechanisms.summed import Noise, Question
+from privlearn.parties import Cohort, FixedPoint
+from privlearn.parties.run import NoisyAnswers, PartyRun, RunBudget
+from privlearn.parties.secure_sum import Words
+from privlearn.parties.secure_sum.noise_share import PartyNoise
 from privlearn.randomness import SeededRandomness
 from tests.support.run_cases import IDENTITIES, TABLES, Wire, agreement_of
 

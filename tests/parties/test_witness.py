@@ -16,15 +16,13 @@ from typer.testing import CliRunner
 from privlearn import evaluate
 from privlearn.cli import app
 from privlearn.errors import ProtocolError, TooFewParties, VerificationError
-from privlearn.parties.run.conversation import QUESTION_NUMBER, Parts, Stage, question_rounds, result_digest
-from privlearn.parties.run.simulation import train_together
+from privlearn.parties import train_together
+from privlearn.parties.run import QUESTION_NUMBER, Parts, Stage
+from privlearn.parties.run.conversation import question_rounds, result_digest
 from privlearn.parties.run.witness import _is_near
+from privlearn.parties.secure_sum import COORDINATOR, Step, seal
 from privlearn.parties.secure_sum.party import NUMBER
-from privlearn.parties.secure_sum.session import COORDINATOR, Step, seal
-from privlearn.release import Release
-from privlearn.release.refinement import Round
-from privlearn.release.run_record import RunRecord
-from privlearn.release.verification import verify
+from privlearn.release import Release, Round, RunRecord, verify
 from tests.support.run_cases import IDENTITIES, SIZES, TABLES, Wire, agreement_of
 
 AGREEMENT, LENIENT = agreement_of(), agreement_of(dropouts=1, colluding=0)

@@ -12,7 +12,7 @@ import pytest
 
 from privlearn import Guarantee, PrivateLogisticRegression, PrivateSVC, Schema, plan
 from privlearn.data import read_table, write_table
-from privlearn.data.encoding.column_cells import owners
+from privlearn.data.encoding import owners
 from privlearn.errors import PrivlearnError, SchemaError, preview
 from privlearn.estimators import KernelLearner, kernel_features, kernel_learner
 

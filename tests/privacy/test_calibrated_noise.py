@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 
 from privlearn import PrivateLogisticRegression
 from privlearn.arrays import Array
-from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
-from privlearn.mechanisms.oracle import PrecomputedMinimisers
+from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, PrecomputedMinimisers, Task
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge, Logistic, Multinomial

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from privlearn.arrays import Array
-from privlearn.audit.densities import DensityPair, Grid, objective_densities
-from privlearn.audit.neighbours import Pair, Records, worst_pairs
+from privlearn.audit import DensityPair, Grid, Pair, Records, objective_densities, worst_pairs
 from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge, Logistic, Problem, loss_from_name, losses_of, minimise
 from tests.support.combinations import Plan, hockey_stick

@@ -37,13 +37,11 @@ from privlearn import (
     evaluate,
 )
 from privlearn.data import SchemaDraft, open_records
-from privlearn.data.sources.row_source import SelectedRows, TableRows
+from privlearn.data.sources import SelectedRows, TableRows
 from privlearn.errors import PrivlearnError
 from privlearn.export import export_release
-from privlearn.parties.run.joint_discovery import JointDiscovery
-from privlearn.parties.run.joint_evaluation import JointEvaluation
-from privlearn.parties.run.joint_moments import JointMoments
-from privlearn.parties.run.joint_training import JointTraining
+from privlearn.parties import JointDiscovery, JointMoments, JointTraining
+from privlearn.parties.run import JointEvaluation
 
 SIZES = (0, 1, 2)
 COLUMNS: dict[str, Any] = {

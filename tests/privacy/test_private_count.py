@@ -27,11 +27,10 @@ from privlearn import (
     Schema,
     verify,
 )
-from privlearn.data import SchemaDraft
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import SchemaDraft, census_schema, simulated_census
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators import memory_oracle
-from privlearn.mechanisms.search.partition import scatter_rows
+from privlearn.mechanisms.search import scatter_rows
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import MAX_TABLE_RATIO
 from privlearn.solvers import minimise

@@ -12,8 +12,7 @@ from scipy import integrate, stats
 from scipy.optimize import brentq
 
 from privlearn import PrivateRegressor
-from privlearn.audit.densities import Grid, objective_densities
-from privlearn.audit.neighbours import worst_pairs
+from privlearn.audit import Grid, objective_densities, worst_pairs
 from privlearn.relation import RELATIONS
 from privlearn.solvers import Huber, loss_from_name, losses_of
 from tests.support.combinations import Plan

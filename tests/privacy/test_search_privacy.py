@@ -20,11 +20,8 @@ from scipy import stats
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import Task
-from privlearn.mechanisms.search.every_candidate import EveryCandidate
-from privlearn.mechanisms.search.partition import Partition, split_rows
-from privlearn.mechanisms.search.random_stopping import RandomStopping
-from privlearn.mechanisms.search.search import SCORE_SHARE
+from privlearn.mechanisms import EveryCandidate, Partition, RandomStopping, Task
+from privlearn.mechanisms.search import SCORE_SHARE, split_rows
 from privlearn.randomness import SecureRandomness, SeededRandomness
 from privlearn.solvers import Logistic
 

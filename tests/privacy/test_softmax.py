@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from privlearn import PrivateLogisticRegression, PrivateSVC, Release
 from privlearn.accounting import GaussianObjectiveCurve
 from privlearn.arrays import Array
-from privlearn.audit.densities import Grid, gradient_sum, log_jacobian, objective_densities
-from privlearn.audit.neighbours import Pair, Records, worst_pairs
+from privlearn.audit import Grid, Pair, Records, gradient_sum, log_jacobian, objective_densities, worst_pairs
 from privlearn.mechanisms import Task
 from privlearn.relation import RELATIONS
 from privlearn.solvers import Multinomial

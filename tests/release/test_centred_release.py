@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 
 from privlearn import PrivateLogisticRegression, Release, Schema, verify
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encoding.arrays import CentredEncoder
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data import SchemaEncoder, census_schema, simulated_census
+from privlearn.data.encoding import CentredEncoder
 from privlearn.errors import ReleaseError, VerificationError
-from privlearn.mechanisms.mechanism import MECHANISMS
-from privlearn.release.certificate import Certificate
-from privlearn.release.encoders import describe_encoding, encoder_from_dict, encoder_to_dict
+from privlearn.mechanisms import MECHANISMS
+from privlearn.release import Certificate, describe_encoding, encoder_from_dict, encoder_to_dict
 from privlearn.sessions import SessionCertificate
 from tests.sessions.test_session_certificate import issued
 

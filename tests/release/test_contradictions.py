@@ -22,11 +22,10 @@ from privlearn import (
     evaluate,
     refine,
 )
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.features.kernel import CallableKernel
-from privlearn.mechanisms.noise import grid_step
-from privlearn.release.curvature_file import Curvature, CurvatureCertificate
-from privlearn.release.verification import verify_bytes
+from privlearn.data import census_schema, simulated_census
+from privlearn.features import CallableKernel
+from privlearn.mechanisms import grid_step
+from privlearn.release import Curvature, CurvatureCertificate, verify_bytes
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(400, 3))

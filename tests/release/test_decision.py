@@ -25,10 +25,8 @@ from privlearn import (
     evaluate,
     verify,
 )
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.release.archive import digest_of, json_bytes, pack
-from privlearn.release.counts_file import CountsFile
-from privlearn.release.decision import Decision
+from privlearn.data import census_schema, simulated_census
+from privlearn.release import CountsFile, Decision, digest_of, json_bytes, pack
 
 pytestmark = pytest.mark.filterwarnings("ignore::privlearn.NothingRecorded")
 

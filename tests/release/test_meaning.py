@@ -6,11 +6,9 @@ import pytest
 from scipy.stats import norm
 
 from privlearn import Guarantee, verify
-from privlearn.accounting import GaussianCurve, GaussianObjectiveCurve, PureCurve
-from privlearn.accounting.curves import Curve
-from privlearn.accounting.release_curves import ZcdpCurve
+from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve, ZcdpCurve
 from privlearn.relation import RELATIONS
-from privlearn.release.meaning import meaning_of
+from privlearn.release import meaning_of
 from tests.support.release_files import NAMES, SESSIONS, release_file, session_certificate
 
 

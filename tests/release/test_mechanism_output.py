@@ -19,10 +19,9 @@ from privlearn import (
     VerificationError,
     refine,
 )
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import ReleaseError
-from privlearn.release.mechanism_output import MechanismOutput, on_grid
-from privlearn.release.verification import verify_bytes
+from privlearn.release import MechanismOutput, on_grid, verify_bytes
 from tests.release.test_contradictions import NUMBER, PROMISE, X, forged, of_three, svc, two
 
 W0 = np.array([[0.1, 0.2, 0.3, 0.7]])

@@ -13,13 +13,17 @@ import pytest
 from privlearn import verify
 from privlearn.errors import InvalidParameter, ReleaseError, VerificationError
 from privlearn.export import export_release
-from privlearn.mechanisms.summed.summed_counts import SummedCounts
-from privlearn.parties.run.joint_moments import moments_together
-from privlearn.release.archive import digest_of, json_bytes
-from privlearn.release.artifact import Release
-from privlearn.release.certificate import MomentsCertificate, read_certificate
-from privlearn.release.moments_file import Moments
-from privlearn.release.refinement import Round
+from privlearn.mechanisms import SummedCounts
+from privlearn.parties import moments_together
+from privlearn.release import (
+    Moments,
+    MomentsCertificate,
+    Release,
+    Round,
+    digest_of,
+    json_bytes,
+    read_certificate,
+)
 from tests.support.moments_cases import AGREEMENT
 from tests.support.run_cases import SIZES, TABLES
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from privlearn import PrivateLogisticRegression, PrivateSVC, Release, verify
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import ReleaseError, VerificationError
-from privlearn.mechanisms.mechanism import MECHANISMS
-from privlearn.release.certificate import Certificate
-from privlearn.release.model import LinearModel
+from privlearn.mechanisms import MECHANISMS
+from privlearn.release import Certificate, LinearModel
 from privlearn.sessions import SessionCertificate
 from tests.sessions.test_session_certificate import issued
 

@@ -23,10 +23,10 @@ from privlearn import (
     refine,
     verify,
 )
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encoding.arrays import CentredEncoder, distances
-from privlearn.release.encoders import feature_columns
-from privlearn.release.refinement import Flatten, Monotone, Refinement, Round, Smooth, curves, isotonic
+from privlearn.data import census_schema, simulated_census
+from privlearn.data.encoding import CentredEncoder
+from privlearn.data.encoding.arrays import distances
+from privlearn.release import Flatten, Monotone, Refinement, Round, Smooth, curves, feature_columns, isotonic
 
 PEOPLE = simulated_census(20_000, 0)
 

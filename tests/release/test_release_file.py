@@ -16,9 +16,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn import PrivateLogisticRegression, PrivateSVC, Release, ReleaseError, VerificationError, verify
-from privlearn.release.archive import digest_of as _digest
-from privlearn.release.archive import json_bytes as _json_bytes
-from privlearn.release.archive import pack as _pack
+from privlearn.release import digest_of as _digest
+from privlearn.release import json_bytes as _json_bytes
+from privlearn.release import pack as _pack
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privlearn.estimators.forecast.stand_ins import synthetic_table
+from privlearn.estimators.forecast import synthetic_table
 from privlearn.server.jobs.sessions import FromModel
 from tests.support.release_files import release_file
 from tests.support.service_support import SCHEMA

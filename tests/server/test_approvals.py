@@ -12,23 +12,16 @@ from typing import Any
 
 import pytest
 
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Cost
 from privlearn.errors import BudgetExceeded, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
-from privlearn.server import timing
-from privlearn.server.access.keys import Caller, create_key, revoke_key
-from privlearn.server.access.openid import as_caller
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs import approvals, queue
-from privlearn.server.jobs.requests import Job, JobRequest
-from privlearn.server.jobs.running import run_job
-from privlearn.server.refusals import Conflict, Forbidden, NotFound
-from privlearn.server.service import Service
+from privlearn.server import Conflict, Forbidden, NotFound, Service, timing
+from privlearn.server.access import Caller, as_caller, create_key, revoke_key
+from privlearn.server.holder import Catalog, Owner
+from privlearn.server.jobs import Job, JobRequest, approvals, queue, run_job
+from privlearn.server.store import first_head, iterate_events, open_store, settle, verify_log
 from privlearn.server.store.events import events
-from privlearn.server.store.log_file import first_head, iterate_events, verify_log
-from privlearn.server.store.store import open_store, settle
 from tests.support.forked import fork
 from tests.support.raw_store import execute
 from tests.support.service_support import changed, load_clinic, model_request

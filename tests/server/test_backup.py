@@ -13,20 +13,17 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from privlearn.budget.composition import Amount, Cost
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Amount, Cost
 from privlearn.budget.storage import disconnect
 from privlearn.cli import app
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.server.access.keys import create_key, list_keys
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs import queue, results
-from privlearn.server.jobs.running import run_job
-from privlearn.server.service import lock_directory
-from privlearn.server.store.log_file import first_head, iterate_events, verify_log
-from privlearn.server.store.store import open_store, settle
+from privlearn.server import lock_directory
+from privlearn.server.access import create_key, list_keys
+from privlearn.server.holder import Catalog, Owner
+from privlearn.server.jobs import queue, results, run_job
+from privlearn.server.store import first_head, iterate_events, open_store, settle, verify_log
 from tests.support.next_version import contents, next_version
 from tests.support.postgresql_cluster import Cluster
 from tests.support.service_support import model_request, write_clinic

@@ -12,18 +12,22 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from privlearn.data import Schema, SchemaEncoder, write_table
-from privlearn.data.schema.target import Target
-from privlearn.data.sources.row_source import concatenate_tables
+from privlearn.data import Schema, SchemaEncoder, Target, write_table
+from privlearn.data.sources import concatenate_tables
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, SchemaError
-from privlearn.estimators.forecast.stand_ins import synthetic_table
-from privlearn.server.access.keys import Caller
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.query_rows import open_query
-from privlearn.server.holder.recipes import Recipe, default_recipes, estimator, kernel_learner
-from privlearn.server.holder.settings import Owner
-from privlearn.server.refusals import Forbidden, NotFound
-from privlearn.server.store.store import open_store
+from privlearn.estimators.forecast import synthetic_table
+from privlearn.server import Forbidden, NotFound
+from privlearn.server.access import Caller
+from privlearn.server.holder import (
+    Catalog,
+    Owner,
+    Recipe,
+    default_recipes,
+    estimator,
+    kernel_learner,
+    open_query,
+)
+from privlearn.server.store import open_store
 from tests.support.rows import filled
 from tests.support.service_support import SCHEMA, load_clinic, write_clinic
 

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from privlearn.server.http.connections import GuardedConnection
+from privlearn.server.http import GuardedConnection
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from privlearn.release.verification import verify_bytes
-from privlearn.server.holder.settings import Owner
+from privlearn.release import verify_bytes
+from privlearn.server.holder import Owner
 from privlearn.statistics.description import Description
 from tests.support.served import Served, serving
 from tests.support.service_support import write_clinic

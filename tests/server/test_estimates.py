@@ -14,17 +14,13 @@ from hypothesis import strategies as st
 
 from privlearn.data import CategoryColumn, NumberColumn, Schema, SchemaEncoder, Target, TextColumn
 from privlearn.errors import InvalidParameter, PrivlearnError
-from privlearn.estimators.forecast import plan
-from privlearn.estimators.forecast.session_forecast import forecast_session
-from privlearn.estimators.forecast.stand_ins import synthetic_table
+from privlearn.estimators.forecast import forecast_session, plan, synthetic_table
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import FunctionRelease, TightPINP
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.datasets import OfferedDataSet
-from privlearn.server.holder.recipes import Recipe, estimator, kernel_learner
+from privlearn.server import TooLarge
+from privlearn.server.holder import Catalog, OfferedDataSet, Recipe, estimator, kernel_learner
 from privlearn.server.job_kinds import training
 from privlearn.server.job_kinds.training import calibrate_training, estimate_training
-from privlearn.server.refusals import TooLarge
 from privlearn.sessions import InteractivePredictor
 from tests.support.service_support import SCHEMA, load_clinic
 

@@ -11,14 +11,13 @@ import httpx2
 import pytest
 from markupsafe import Markup
 
-from privlearn import Evaluation, InvalidParameter, verify
-from privlearn.budget.ledger import Ledger
+from privlearn import Evaluation, InvalidParameter, Ledger, verify
 from privlearn.cli import main
 from privlearn.client import Client
-from privlearn.server.access.keys import create_key
-from privlearn.server.holder.settings import Owner
-from privlearn.server.job_kinds.evaluate import Evaluate
-from privlearn.server.jobs.requests import ResultInfo
+from privlearn.server.access import create_key
+from privlearn.server.holder import Owner
+from privlearn.server.job_kinds import Evaluate
+from privlearn.server.jobs import ResultInfo
 from tests.support.served import Served, serving
 from tests.support.service_support import write_clinic
 

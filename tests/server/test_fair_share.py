@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from privlearn.server.http.fair_share import FairShare
-from privlearn.server.refusals import Busy, TooLarge, TooMany
+from privlearn.server import Busy, TooLarge, TooMany
+from privlearn.server.http import FairShare
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privlearn.server.http.media_types import ARROW, CSV, JSON, memory_to_read
+from privlearn.server.http import ARROW, CSV, JSON, memory_to_read
 from privlearn.server.jobs import queue
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic

@@ -15,15 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privlearn.data.sources.table import as_table
+from privlearn.data import as_table
+from privlearn.server import Refusal
 from privlearn.server.api import sessions as api
-from privlearn.server.http import bodies
-from privlearn.server.http.logs import QueuedLines
-from privlearn.server.http.media_types import JSON, PlainRows, read_rows
-from privlearn.server.http.problems import Malformed
-from privlearn.server.jobs import sessions
-from privlearn.server.jobs.requests import Predictions, join_predictions
-from privlearn.server.refusals import Refusal
+from privlearn.server.http import JSON, Malformed, PlainRows, QueuedLines, bodies, read_rows
+from privlearn.server.jobs import Predictions, join_predictions, sessions
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, load_clinic
 
@@ -137,7 +133,7 @@ def test_a_small_answer_is_computed_on_the_event_loop(
 
 
 def service_caller(served: Served) -> Any:
-    from privlearn.server.access.keys import authenticate
+    from privlearn.server.access import authenticate
 
     return authenticate(served.store, served.alice.headers["Authorization"].split()[1])
 

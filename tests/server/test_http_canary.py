@@ -13,11 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from privlearn.data import read_table, write_table
-from privlearn.data.schema.schema import Schema
-from privlearn.server.access.keys import Caller, authenticate
-from privlearn.server.holder.settings import Owner
-from privlearn.server.http.logs import JsonLines
+from privlearn.data import Schema, read_table, write_table
+from privlearn.server.access import Caller, authenticate
+from privlearn.server.holder import Owner
+from privlearn.server.http import JsonLines
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, write_clinic
 

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from privlearn.server.http.limits import ALWAYS, WITH_TLS, Limiter
-from privlearn.server.refusals import TooMany
+from privlearn.server import TooMany
+from privlearn.server.http import Limiter
+from privlearn.server.http.limits import ALWAYS, WITH_TLS
 from privlearn.server.timing import Buckets
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic

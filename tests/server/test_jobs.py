@@ -11,13 +11,11 @@ import pyarrow as pa
 import pytest
 
 from privlearn.guarantee import Guarantee
-from privlearn.server import timing
-from privlearn.server.access.keys import create_key, revoke_key
-from privlearn.server.holder.settings import Limits
-from privlearn.server.jobs import queue
-from privlearn.server.jobs.requests import Job, JobRequest, points_from_bytes
-from privlearn.server.refusals import Conflict, NotFound, TooMany
-from privlearn.server.store.store import open_store
+from privlearn.server import Conflict, NotFound, TooMany, timing
+from privlearn.server.access import create_key, revoke_key
+from privlearn.server.holder import Limits
+from privlearn.server.jobs import Job, JobRequest, points_from_bytes, queue
+from privlearn.server.store import open_store
 from tests.support.service_support import load_clinic, model_request
 
 REQUEST = model_request("clinic", "release", "logistic", 0.5)

@@ -11,12 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter, LedgerError
-from privlearn.server.access import keys, logins
-from privlearn.server.access.keys import authenticate, create_key, list_keys, revoke_key
+from privlearn.server import AccessRefused, NotFound
+from privlearn.server.access import authenticate, create_key, keys, list_keys, logins, revoke_key
 from privlearn.server.access.logins import caller_of_login, sign_in, sign_out
-from privlearn.server.holder.external import SignIn
-from privlearn.server.refusals import AccessRefused, NotFound
-from privlearn.server.store.store import open_store
+from privlearn.server.holder import SignIn
+from privlearn.server.store import open_store
 from privlearn.server.timing import TtlCache
 from tests.support.raw_store import execute
 from tests.support.service_support import load_clinic

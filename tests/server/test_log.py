@@ -17,20 +17,10 @@ from typer.testing import CliRunner
 from privlearn.cli import app
 from privlearn.errors import VerificationError
 from privlearn.server.jobs import queue
+from privlearn.server.store import first_head, iterate_events, open_store, verify_log
 from privlearn.server.store import log_file as retention
 from privlearn.server.store.events import BEGINNING, events, record
-from privlearn.server.store.log_file import (
-    Head,
-    csv_lines,
-    first_head,
-    iterate_events,
-    json_lines,
-    prune,
-    read_json_lines,
-    verify_log,
-    watching_for,
-)
-from privlearn.server.store.store import open_store
+from privlearn.server.store.log_file import Head, csv_lines, json_lines, prune, read_json_lines, watching_for
 from tests.support.raw_store import Refused, execute
 from tests.support.served import serving
 from tests.support.service_support import load_clinic

@@ -26,9 +26,8 @@ from privlearn.client import Client, TrainingFailed
 from privlearn.errors import SchemaError
 from privlearn.server import notices as mail
 from privlearn.server import notices as outbox
-from privlearn.server.access.keys import create_key
-from privlearn.server.holder.external import Mail, Webhook
-from privlearn.server.holder.settings import Owner
+from privlearn.server.access import create_key
+from privlearn.server.holder import Mail, Owner, Webhook
 from privlearn.server.notices import Notice, Outbox, Outboxes, send_mail, send_webhook
 from tests.support.ports import free_port
 from tests.support.served import serving

@@ -18,12 +18,11 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, OctKey, RSAKey
 
 from privlearn.errors import SchemaError
+from privlearn.server import AccessRefused
+from privlearn.server.access import Attempt, Provider, caller_of_claims
 from privlearn.server.access.logins import caller_of_login, sign_in_person
-from privlearn.server.access.openid import Attempt, Provider, caller_of_claims
-from privlearn.server.holder.external import OpenId, SignIn
-from privlearn.server.holder.settings import Owner
-from privlearn.server.refusals import AccessRefused
-from privlearn.server.store.store import open_store
+from privlearn.server.holder import OpenId, Owner, SignIn
+from privlearn.server.store import open_store
 from privlearn.server.timing import as_text, now
 from tests.support.raw_store import execute
 from tests.support.served import Served, serving

@@ -18,16 +18,15 @@ import httpx2
 import pytest
 
 from privlearn.errors import InvalidParameter
+from privlearn.server import AccessRefused
 from privlearn.server import server as systemd
-from privlearn.server.access import keys
-from privlearn.server.access.keys import authenticate, create_key
+from privlearn.server.access import authenticate, create_key, keys
 from privlearn.server.access.logins import sign_in, sign_in_person, sign_out
-from privlearn.server.holder.external import SignIn
+from privlearn.server.holder import SignIn
 from privlearn.server.jobs import workers
-from privlearn.server.refusals import AccessRefused
+from privlearn.server.store import open_store
 from privlearn.server.store.events import events
 from privlearn.server.store.log_file import escape_formula
-from privlearn.server.store.store import open_store
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -8,12 +8,12 @@ import pytest
 
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
-from privlearn.server.access.keys import Caller
+from privlearn.server import Service
+from privlearn.server.access import Caller
 from privlearn.server.api.datasets import DataSetAnswer
 from privlearn.server.job_kinds.training import estimate_training
 from privlearn.server.jobs import queue, results
 from privlearn.server.jobs import running as training
-from privlearn.server.service import Service
 from tests.support.service_support import changed, load_clinic, model_request
 
 ALICE = Caller("k1", "analyst", "alice")

@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from privlearn.errors import SessionError
-from privlearn.estimators.forecast.stand_ins import synthetic_table
-from privlearn.server.holder.catalog import Catalog, Catalogs
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs import queue
+from privlearn.estimators.forecast import synthetic_table
+from privlearn.server.holder import Catalog, Catalogs, Owner
+from privlearn.server.jobs import Predictions, queue
 from privlearn.server.jobs import running as training
-from privlearn.server.jobs.requests import Predictions
 from privlearn.server.jobs.results import find
 from privlearn.server.jobs.sessions import OpenSessions
-from privlearn.server.store.store import open_store
+from privlearn.server.store import open_store
 from tests.support.raw_store import execute
 from tests.support.service_support import SCHEMA, load_clinic, model_request
 

@@ -17,7 +17,7 @@ import pytest
 
 from privlearn.budget.storage import SERVICE
 from privlearn.client import Client
-from privlearn.server.store.log_file import first_head, iterate_events, verify_log
+from privlearn.server.store import first_head, iterate_events, verify_log
 from tests.support.nginx import PROGRAM, nginx
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import execute

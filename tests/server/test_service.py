@@ -14,14 +14,12 @@ import pyarrow as pa
 import pytest
 
 from privlearn.errors import BudgetExceeded, InvalidParameter, LedgerError, PrivlearnError
-from privlearn.estimators.forecast.stand_ins import synthetic_table
+from privlearn.estimators.forecast import synthetic_table
 from privlearn.release import Release
-from privlearn.server.access.keys import Caller
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs import queue
-from privlearn.server.jobs.requests import Job, Predictions
-from privlearn.server.refusals import Conflict, Forbidden, NotFound, TooLarge
-from privlearn.server.service import Service
+from privlearn.server import Conflict, Forbidden, NotFound, Service, TooLarge
+from privlearn.server.access import Caller
+from privlearn.server.holder import Owner
+from privlearn.server.jobs import Job, Predictions, queue
 from privlearn.server.store import events
 from tests.support.service_support import SCHEMA, changed, load_clinic, model_request
 

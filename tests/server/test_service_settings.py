@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from privlearn.errors import SchemaError
 from privlearn.guarantee import Guarantee
-from privlearn.server.holder.settings import Owner, ServerSettings
+from privlearn.server.holder import Owner, ServerSettings
 
 DATASET: dict[str, Any] = {"table": "census.csv", "schema": "census.yaml", "epsilon": 4.0, "delta": 1e-6}
 EXAMPLE = """

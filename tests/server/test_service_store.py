@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Cost
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.server.holder.settings import Owner
-from privlearn.server.store import events
-from privlearn.server.store.store import open_store
+from privlearn.server.holder import Owner
+from privlearn.server.store import events, open_store
 from tests.support.raw_store import Refused, execute, is_file
 from tests.support.service_support import load_clinic, write_clinic
 

@@ -15,9 +15,9 @@ from privlearn.cli import app
 from privlearn.client.connection import Unreachable
 from privlearn.client.server_key import server_key
 from privlearn.errors import InvalidParameter
+from privlearn.release import verify_bytes
 from privlearn.release.signatures import key_hex
-from privlearn.release.verification import verify_bytes
-from privlearn.server.service import Service
+from privlearn.server import Service
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

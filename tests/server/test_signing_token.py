@@ -10,11 +10,10 @@ from typer.testing import CliRunner
 
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.release import verify_bytes
 from privlearn.release.signatures import P256, check_record, key_hex, signature_by
-from privlearn.release.verification import verify_bytes
-from privlearn.server.holder.settings import Owner
-from privlearn.server.holder.signing import PIN_VARIABLE, SigningToken, TokenKey, TokenUnusable
-from privlearn.server.service import Service
+from privlearn.server import Service
+from privlearn.server.holder import PIN_VARIABLE, Owner, SigningToken, TokenKey, TokenUnusable
 from tests.support.served import serving
 from tests.support.service_support import write_clinic
 from tests.support.soft_token import PIN, soft_token

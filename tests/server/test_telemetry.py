@@ -14,11 +14,10 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Status, StatusCode
 
-from privlearn.data import read_table, write_table
-from privlearn.data.schema.schema import Schema
+from privlearn.data import Schema, read_table, write_table
 from privlearn.errors import SchemaError
 from privlearn.server import telemetry
-from privlearn.server.holder.settings import Owner
+from privlearn.server.holder import Owner
 from privlearn.server.telemetry import ATTRIBUTES, SPANS, AllowlistExporter
 from tests.support.otlp_receiver import Received, receiving
 from tests.support.served import Served, serving

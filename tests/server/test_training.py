@@ -13,23 +13,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from privlearn import Ledger
 from privlearn.budget import charge
-from privlearn.budget.ledger import Ledger
-from privlearn.data.sources.row_source import TableRows
+from privlearn.data.sources import TableRows
 from privlearn.errors import DataError, SolverError
-from privlearn.estimators.forecast.stand_ins import synthetic_table
+from privlearn.estimators.forecast import synthetic_table
 from privlearn.estimators.kernel_machine import KernelMachine
 from privlearn.guarantee import Guarantee
 from privlearn.release import Release
 from privlearn.server import timing
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.datasets import OfferedDataSet
-from privlearn.server.jobs import queue, results
+from privlearn.server.holder import Catalog, OfferedDataSet
+from privlearn.server.jobs import Job, queue, results
 from privlearn.server.jobs import running as training
-from privlearn.server.jobs.requests import Job
+from privlearn.server.store import open_store
 from privlearn.server.store.log_file import json_lines
-from privlearn.server.store.store import open_store
-from privlearn.sessions.shared import SharedStore
+from privlearn.sessions import SharedStore
 from tests.support.service_support import SCHEMA, load_clinic, model_request
 
 CELL = "0.123456789"

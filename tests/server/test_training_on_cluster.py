@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from privlearn import SchemaError
-from privlearn.budget.ledger import Ledger
-from privlearn.estimators.cluster.rows import ClusterRows
-from privlearn.server.access.keys import Caller
-from privlearn.server.holder.datasets import OfferedDataSet
+from privlearn import Ledger, SchemaError
+from privlearn.estimators.cluster import ClusterRows
+from privlearn.server import Service
+from privlearn.server.access import Caller
+from privlearn.server.holder import OfferedDataSet
 from privlearn.server.jobs import queue
 from privlearn.server.jobs import running as training
-from privlearn.server.service import Service
 from tests.support.dask_cluster import cluster_here
 from tests.support.service_support import load_clinic, model_request
 

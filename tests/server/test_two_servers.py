@@ -16,7 +16,7 @@ import pytest
 
 from privlearn.client import Client, TrainingFailed, Unreachable
 from privlearn.errors import BudgetExceeded
-from privlearn.server.access.keys import create_key
+from privlearn.server.access import create_key
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import execute
 from tests.support.real_server import READY_SECONDS, Clinic, RealServer

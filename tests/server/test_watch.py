@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from privlearn.data.sources.passes import watch_passes
-from privlearn.data.sources.row_source import TableRows, read_each
+from privlearn.data import watch_passes
+from privlearn.data.sources import TableRows, read_each
 from privlearn.errors import StoreUnusable
-from privlearn.server.access.keys import Caller
+from privlearn.server.access import Caller
 from privlearn.server.jobs import queue, workers
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.server.access.keys import Caller
-from privlearn.server.jobs import queue, results
+from privlearn.server import Service
+from privlearn.server.access import Caller
+from privlearn.server.jobs import JobRequest, queue, results
 from privlearn.server.jobs import running as training
-from privlearn.server.jobs.requests import JobRequest
-from privlearn.server.service import Service
 from tests.support.served import serving
 from tests.support.service_support import changed, load_clinic, model_request
 

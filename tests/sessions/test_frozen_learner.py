@@ -23,7 +23,7 @@ from privlearn import (
     Schema,
     SessionError,
 )
-from privlearn.data.parts import split
+from privlearn.data import split
 from tests.support.session_support import letter_kernel, random_texts
 
 NO_PRIVACY = Guarantee(float("inf"), 1e-5)

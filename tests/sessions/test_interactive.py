@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from privlearn.errors import DataError, LedgerError, SessionError
-from privlearn.sessions import InteractivePredictor
+from privlearn.sessions import InteractivePredictor, LockedState
 from privlearn.sessions.interactive import Admission
-from privlearn.sessions.records import LockedState
 from tests.support.session_support import open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(20, 3, 8)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from privlearn.errors import DataError, InvalidParameter, SessionError
-from privlearn.estimators.kernel_learner import KernelLearner
+from privlearn.estimators import KernelLearner
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.function_release import FACTOR_JITTER, VALUE_JITTER
 from privlearn.sessions import InteractivePredictor

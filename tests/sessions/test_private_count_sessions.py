@@ -16,7 +16,7 @@ from privlearn import Guarantee, InteractivePredictor, KernelLearner, verify
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.mechanisms.session.function_release import VALUE_JITTER
 from privlearn.relation import MAX_TABLE_RATIO
-from privlearn.release.session_certificate import SessionCertificate
+from privlearn.release import SessionCertificate
 
 EXPECTED = 50
 PROMISE = Guarantee(1.0, 1e-6, "add_remove")

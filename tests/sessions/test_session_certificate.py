@@ -15,8 +15,7 @@ import pytest
 from privlearn import verify
 from privlearn.errors import ReleaseError, VerificationError
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.function_release import FunctionRelease
-from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
+from privlearn.mechanisms import FunctionRelease, PaperPINP, TightPINP
 from privlearn.randomness import SecureRandomness, SeededRandomness
 from privlearn.sessions import SessionCertificate
 from tests.support.session_support import PROMISE, written_learner

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
 from privlearn.errors import LedgerError, SessionError
 from privlearn.guarantee import Guarantee
-from privlearn.sessions import InteractivePredictor, SharedStore, interactive
+from privlearn.sessions import InteractivePredictor, LockedState, SharedStore, interactive
 from privlearn.sessions.interactive import Admission
-from privlearn.sessions.records import LockedState
 from tests.support.forked import fork
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import Refused, execute, is_file

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.function_release import CAPACITY

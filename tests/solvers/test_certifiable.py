@@ -21,7 +21,9 @@ from privlearn.solvers import (
     Logistic,
     Loss,
     Multinomial,
+    Objective,
     Problem,
+    Rows,
     default_gap,
     loss_from_name,
     losses_of,
@@ -40,8 +42,7 @@ from privlearn.solvers.certifiable import (
     minimiser_norm_bound,
     product_chain,
 )
-from privlearn.solvers.objective import Objective
-from privlearn.solvers.problem import Rows, pairwise_sum, row_products
+from privlearn.solvers.problem import pairwise_sum, row_products
 
 MARGINS: list[Any] = [loss_from_name(name) for name in losses_of("margin")]
 NARROW = {"huber": 0.01}  # harder than its default

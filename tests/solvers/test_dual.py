@@ -27,8 +27,7 @@ from privlearn.solvers import (
     minimise,
     minimise_kernel,
 )
-from privlearn.solvers.kernel.gap import WeightedLoss, gradient_gap, hinge_gap
-from privlearn.solvers.kernel.problem import SignedGram
+from privlearn.solvers.kernel import SignedGram, WeightedLoss, gradient_gap, hinge_gap
 from tests.support.erm_problems import simulate
 
 LOSSES = losses_of("margin")

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import SolverError
-from privlearn.solvers import KernelProblem, Multinomial, default_gap, minimise_multinomial
-from privlearn.solvers.kernel import dual
-from privlearn.solvers.kernel.gap import min_kernel_gap
-from privlearn.solvers.kernel.multinomial import minimise_kernel_multinomial
+from privlearn.solvers import KernelProblem, Multinomial, default_gap, min_kernel_gap, minimise_multinomial
+from privlearn.solvers.kernel import dual, minimise_kernel_multinomial
 
 
 def case(count: int, classes: int, seed: int, gamma: float = 1.0) -> tuple[Any, Any, Any]:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from privlearn.solvers.kernel import SignedGram
 from privlearn.solvers.kernel.hinge import NEAR, _PairSearch, descend_in_pairs
-from privlearn.solvers.kernel.problem import SignedGram
 from tests.support.erm_problems import simulate
 
 Vector = NDArray[np.float64]

@@ -11,20 +11,17 @@ import pytest
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
-from privlearn.solvers.loss_checks import check_loss_properties
-from privlearn.solvers.losses import (
+from privlearn.solvers import (
     LOSSES,
-    REQUIRED_PROPERTIES,
     Hinge,
     Huber,
     Logistic,
-    LossArgument,
     Multinomial,
-    _RoundedHinge,
+    check_loss_properties,
     loss_from_name,
     losses_of,
-    register_loss,
 )
+from privlearn.solvers.losses import REQUIRED_PROPERTIES, LossArgument, _RoundedHinge, register_loss
 
 COMPUTED = losses_of("margin") | losses_of("residual")
 

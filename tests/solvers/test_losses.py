@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter
-from privlearn.solvers.losses import DERIVATIVE_ROUNDING, Loss, loss_from_dict, loss_from_name, losses_of
+from privlearn.solvers import Loss, loss_from_dict, loss_from_name, losses_of
+from privlearn.solvers.losses import DERIVATIVE_ROUNDING
 
 LOSSES = losses_of("margin") | losses_of("residual")
 

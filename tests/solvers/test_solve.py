@@ -20,6 +20,7 @@ from privlearn.errors import InvalidParameter, SolverError
 from privlearn.solvers import (
     Logistic,
     Loss,
+    Objective,
     Problem,
     certified_distance,
     loss_from_name,
@@ -28,7 +29,6 @@ from privlearn.solvers import (
     newton,
 )
 from privlearn.solvers import solve as solve_module
-from privlearn.solvers.objective import Objective
 from tests.support.erm_problems import exact_gradient_norm, simulate
 
 LOSSES = losses_of("margin")

@@ -9,22 +9,27 @@ import numpy as np
 import pytest
 
 from privlearn.errors import InvalidParameter
-from privlearn.solvers import Huber, HuberHinge, Logistic
-from privlearn.solvers.certifiable import MAX_LEVELS
-from privlearn.solvers.losses import Loss
-from privlearn.solvers.multinomial import Softmax, minimise_multinomial
-from privlearn.solvers.objective import Objective
-from privlearn.solvers.problem import Problem, Rows, pairwise_sum
-from privlearn.solvers.solve import minimise
-from privlearn.solvers.summed import (
+from privlearn.solvers import (
     MAX_PARTITION_ROWS,
     MAX_PARTITIONS,
+    Huber,
+    HuberHinge,
+    Logistic,
+    Loss,
+    Objective,
     PartitionRows,
+    Problem,
+    Rows,
     check_partitions,
+    minimise,
+    minimise_multinomial,
     minimise_summed,
     minimise_summed_multinomial,
     sums_in_order,
 )
+from privlearn.solvers.certifiable import MAX_LEVELS
+from privlearn.solvers.multinomial import Softmax
+from privlearn.solvers.problem import pairwise_sum
 
 TOLERANCE = 1e-9
 REGULARIZATION = 1e-3

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from privlearn.data import write_table
-from privlearn.estimators.forecast.stand_ins import synthetic_table
-from privlearn.server.access.keys import Caller
-from privlearn.server.holder.settings import Owner
+from privlearn.estimators.forecast import synthetic_table
+from privlearn.server.access import Caller
+from privlearn.server.holder import Owner
 from tests.support.service_support import SCHEMA, write_clinic
 
 HOLDER = Caller("0123456789abcdef", "holder")

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from distributed import Client
 
-from privlearn.estimators.cluster.rows import Cluster
+from privlearn.estimators import Cluster
 from tests.support.waiting import until
 
 NO_SPILLING = {

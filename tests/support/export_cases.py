@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Release, Schema
-from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
-from privlearn.data.encoding.encoder import SchemaEncoder
-from privlearn.release.decision import Decision
-from privlearn.release.model import LinearModel, Model, RegressionModel
+from privlearn.data import ArrayEncoder, SchemaEncoder
+from privlearn.data.encoding import CentredEncoder
+from privlearn.release import Decision, LinearModel, Model, RegressionModel
 
 _JOBS = ["nurse", "o'clock", 'a "quoted" one', "<b>"]
 _GRADES = ["never", "sometimes", "often", "always"]

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from privlearn import Release
-from privlearn.export import export_release, scorecard
-from privlearn.export.scorecard import Classes, ListInput, Scorecard
+from privlearn.export import Scorecard, export_release, scorecard
+from privlearn.export.scorecard import Classes, ListInput
 from privlearn.export.standalone import read_cell
 
 Answers = tuple[list[Any], Any]

@@ -16,10 +16,10 @@ from privlearn.features import (
     FourierFeatures,
     Kernel,
     LandmarkFeatures,
+    ShiftInvariantKernel,
     UnitLandmarkFeatures,
     kernel_from_name,
 )
-from privlearn.features.kernels import ShiftInvariantKernel
 
 COLUMNS = 5
 VECTOR_KERNELS = [

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privlearn.budget.statement import CompositionName
+from privlearn.budget import CompositionName
 from privlearn.guarantee import Guarantee
-from privlearn.release import Release
-from privlearn.release.verification import verify
+from privlearn.release import Release, verify
 from tests.support.forked import child_context
 from tests.support.process_cases import Site
 from tests.support.run_cases import SIZES, agreement_of

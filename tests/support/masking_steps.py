@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from privlearn.parties.secure_sum.coordinator import MaskingCoordinator
-from privlearn.parties.secure_sum.party import MaskingParty
-from privlearn.parties.secure_sum.session import Cohort, SumSession
+from privlearn.parties import Cohort
+from privlearn.parties.secure_sum import MaskingCoordinator, MaskingParty, SumSession
 
 
 class Steps:

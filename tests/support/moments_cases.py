@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from privlearn.data.datasets import census_schema
-from privlearn.parties.run.joint_moments import JointMoments
+from privlearn.data import census_schema
+from privlearn.parties import JointMoments
 from tests.support.run_cases import SIZES
 
 COLUMNS = {name: census_schema().columns[name] for name in ("age", "hours", "education_years", "sex")}

@@ -11,16 +11,14 @@ from typing import Any
 import pytest
 from sqlalchemy import MetaData, inspect
 
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Cost
 from privlearn.budget.storage import LEDGER, SERVICE, migrations, reading
 from privlearn.guarantee import Guarantee
-from privlearn.server.access.keys import create_key
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs import queue
-from privlearn.server.jobs.running import run_job
-from privlearn.server.store.store import open_store
+from privlearn.server.access import create_key
+from privlearn.server.holder import Catalog, Owner
+from privlearn.server.jobs import queue, run_job
+from privlearn.server.store import open_store
 from tests.support.service_support import load_clinic, model_request
 
 NEWEST = {LEDGER: 3, SERVICE: 2}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx2
 
-from privlearn.parties.run.identity import write_certificate
+from privlearn.parties.run import write_certificate
 from tests.support.doc_pages import ROOT
 from tests.support.ports import free_port
 

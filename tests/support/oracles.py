@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from privlearn.arrays import Array
-from privlearn.mechanisms.summed.summed import NoisySum, Question
+from privlearn.mechanisms.summed import NoisySum, Question
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,11 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from privlearn.arrays import Array
-from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import ClassTargets, TrainingRows
+from privlearn.estimators import ClassTargets, MemoryOracle, TrainingRows
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
-from privlearn.mechanisms.summed.summed import NoisySum, Question
-from privlearn.parties.run.answers import Party
+from privlearn.mechanisms.summed import NoisySum, Question
+from privlearn.parties import Party
 from privlearn.solvers import HuberHinge, Problem, minimise
 from tests.support.oracles import Sums
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow.csv
 
-from privlearn.budget.ledger import Ledger
-from privlearn.budget.statement import CompositionName, Statement
+from privlearn import Ledger
+from privlearn.budget import CompositionName, Statement
 from privlearn.guarantee import Guarantee
-from privlearn.parties.run.identity import write_certificate
+from privlearn.parties.run import write_certificate
 from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, SCHEMA, SIZES, TABLES
 

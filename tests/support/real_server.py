@@ -17,11 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from privlearn.estimators.forecast.stand_ins import synthetic_table
-from privlearn.server.access.keys import create_key
-from privlearn.server.holder.settings import Owner
-from privlearn.server.store.log_file import first_head, iterate_events, verify_log
-from privlearn.server.store.store import open_store
+from privlearn.estimators.forecast import synthetic_table
+from privlearn.server.access import create_key
+from privlearn.server.holder import Owner
+from privlearn.server.store import first_head, iterate_events, open_store, verify_log
 from tests.support.ports import free_port
 from tests.support.raw_store import counted, execute
 from tests.support.service_support import SCHEMA, write_clinic

@@ -24,9 +24,8 @@ from privlearn import (
 )
 from privlearn.data import write_table
 from privlearn.estimators import KernelLearner
-from privlearn.estimators.forecast.stand_ins import synthetic_table
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.simulation import simulate
+from privlearn.estimators.forecast import synthetic_table
+from privlearn.parties import JointTraining, simulate
 from privlearn.sessions import InteractivePredictor
 from tests.support.service_support import SCHEMA
 

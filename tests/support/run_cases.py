@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from privlearn.budget.ledger import Ledger
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.parties.run.conversation import Parts, Stage
-from privlearn.parties.run.coordinator_run import CoordinatorRun
-from privlearn.parties.run.identity import COORDINATOR_NAME, Identity
-from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.party_run import PartyRun
-from privlearn.parties.run.run_budget import RunBudget
+from privlearn import Ledger
+from privlearn.data import census_schema, simulated_census
+from privlearn.parties import JointTraining
+from privlearn.parties.run import CoordinatorRun, Identity, Parts, PartyRun, RunBudget, Stage
+from privlearn.parties.run.identity import COORDINATOR_NAME
 
 SIZES = {"north": 600, "south": 800, "west": 1000}
 IDENTITIES = {name: Identity.generate() for name in (COORDINATOR_NAME, *SIZES)}

@@ -12,13 +12,13 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from privlearn.budget.ledger import Ledger
-from privlearn.parties.listening import listen
-from privlearn.server.access.keys import create_key
-from privlearn.server.holder.settings import Owner
+from privlearn import Ledger
+from privlearn.parties import listen
+from privlearn.server import Service
+from privlearn.server.access import create_key
+from privlearn.server.holder import Owner
 from privlearn.server.jobs import workers
 from privlearn.server.server import configuration, make_app
-from privlearn.server.service import Service
 from tests.support.forked import child_context, warm_up
 
 workers.PROCESSES = (

@@ -8,11 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from privlearn.data import write_table
-from privlearn.data.schema.schema import Schema
-from privlearn.estimators.forecast.stand_ins import synthetic_table
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs.requests import JobRequest
+from privlearn.data import Schema, write_table
+from privlearn.estimators.forecast import synthetic_table
+from privlearn.server.holder import Owner
+from privlearn.server.jobs import JobRequest
 
 SCHEMA = Schema.from_dict(
     {

@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn.arrays import Array
-from privlearn.data.parts import Part
-from privlearn.data.schema.schema import Schema
+from privlearn.data import Part, Schema
 from privlearn.errors import DataError
-from privlearn.features import Kernel, kernel_from_name
-from privlearn.features.objects import canonical, object_to_bytes
+from privlearn.features import Kernel, canonical, kernel_from_name, object_to_bytes
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import FunctionRelease
-from privlearn.mechanisms.session.task import KernelTask
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms import FunctionRelease, Task
+from privlearn.mechanisms.session import KernelTask
 from privlearn.sessions import InteractivePredictor, SharedStore
 from privlearn.solvers import HuberHinge
 

@@ -29,17 +29,47 @@ from privlearn.accounting.compose import (
 )
 from privlearn.accounting.curves import (
     Curve,
+    FreeGaussianCurve,
     GaussianCurve,
     GaussianObjectiveCurve,
     GaussianObjectiveCurves,
     PureCurve,
 )
-from privlearn.accounting.release_curves import EpsilonDeltaCurve, JointCurve, ZcdpCurve, curve_of_runs
+from privlearn.accounting.release_curves import (
+    ComposedCurve,
+    EpsilonDeltaCurve,
+    JointCurve,
+    ZcdpCurve,
+    curve_of_runs,
+)
 
 __all__ = [
-    "MARGIN", "STOPPED_PURE", "Curve", "EpsilonDeltaCurve", "GaussianCurve", "GaussianObjectiveCurve",
-    "GaussianObjectiveCurves", "JointCurve", "PureCurve", "ZcdpCurve", "composition_delta", "curve_of_runs",
-    "gaussian_delta", "gaussian_epsilon", "gaussian_ratio", "pure_composition_delta", "pure_composition_epsilon",
-    "pure_renyi", "ra12_noise_scale", "renyi_delta", "renyi_divergence", "stopping_budget", "stopping_renyi",
-    "zcdp_budget", "zcdp_delta", "zcdp_order",
+    "MARGIN",
+    "STOPPED_PURE",
+    "ComposedCurve",
+    "Curve",
+    "EpsilonDeltaCurve",
+    "FreeGaussianCurve",
+    "GaussianCurve",
+    "GaussianObjectiveCurve",
+    "GaussianObjectiveCurves",
+    "JointCurve",
+    "PureCurve",
+    "ZcdpCurve",
+    "composition_delta",
+    "curve_of_runs",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_ratio",
+    "pure_composition_delta",
+    "pure_composition_epsilon",
+    "pure_renyi",
+    "ra12_noise_scale",
+    "renyi_delta",
+    "renyi_divergence",
+    "stopping_budget",
+    "stopping_renyi",
+    "zcdp_budget",
+    "zcdp_delta",
+    "zcdp_order",
 ]  # fmt: skip

@@ -6,3 +6,27 @@ budget. May import everything up to `release`; start with `charge.py`. The argum
 
 Nothing is imported here, because a client without a database uses `charged.py`.
 """
+
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.budget.charge import Reservation
+    from privlearn.budget.composition import (
+        Amount,
+        BasicComposition,
+        Composition,
+        Cost,
+        RenyiComposition,
+        Sum,
+        best_order,
+        difference,
+        divergence_limit,
+        exact,
+        exact_sum,
+    )
+    from privlearn.budget.pending import CoordinatedRun, remember_job, watch_charges
+    from privlearn.budget.statement import CompositionName, Entry, Statement
+else:
+    __getattr__ = export_late(__name__)

@@ -5,11 +5,21 @@ charges the ledger. `uncertainty.py` has the theory of intervals, `column_effect
 `page.py` and `plot.py` show them. May import release, mechanisms and estimators. Start at `effects`.
 """
 
+from typing import TYPE_CHECKING
+
 from privlearn.explain.bands import Band, Intervals, intervals
 from privlearn.explain.column_effects import ColumnEffect, Effects, PairEffect, effects
 from privlearn.explain.one_prediction import Contributions, contributions
 from privlearn.explain.private_curvature import curvature
 from privlearn.explain.refining import refine
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.explain.drawings import pair_figure
+    from privlearn.explain.uncertainty import Uncertainty, symmetric_noise
+else:
+    __getattr__ = export_late(__name__)
+
 
 __all__ = [
     "Band",

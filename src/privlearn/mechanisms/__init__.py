@@ -15,8 +15,8 @@ from privlearn.mechanisms.mechanism import (
     mechanisms_of,
     register_mechanism,
 )
-from privlearn.mechanisms.noise import ADD_NOISE
-from privlearn.mechanisms.oracle import DataOracle
+from privlearn.mechanisms.noise import ADD_NOISE, grid_step
+from privlearn.mechanisms.oracle import Cells, ColumnOracle, DataOracle, PrecomputedMinimisers, Sides
 from privlearn.mechanisms.release.tddl import NormBoundedLearner, TestDataDependentLearner
 from privlearn.mechanisms.release.tdil import TestDataIndependentLearner
 from privlearn.mechanisms.release.tdil_jt13 import PaperTDIL
@@ -39,10 +39,40 @@ from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.task import Task
 
 __all__ = [
-    "ADD_NOISE", "MECHANISMS", "DataOracle", "EveryCandidate", "FunctionRelease", "LocalAggregation",
-    "Mechanism", "NoisyCounts", "NoisyCurvature", "NoisyDescent", "NoisyScoring", "NormBoundedLearner",
-    "ObjectivePerturbation", "OutputPerturbation", "PaperPINP", "PaperTDIL", "Partition", "PrivateSGD", "PublicTuning",
-    "RandomStopping", "ReleaseMechanism", "Search", "SessionMechanism", "SummedCounts", "SummedMechanism", "Task",
-    "TestDataDependentLearner", "TestDataIndependentLearner", "TightPINP", "mechanisms_of",
+    "ADD_NOISE",
+    "MECHANISMS",
+    "Cells",
+    "ColumnOracle",
+    "DataOracle",
+    "EveryCandidate",
+    "FunctionRelease",
+    "LocalAggregation",
+    "Mechanism",
+    "NoisyCounts",
+    "NoisyCurvature",
+    "NoisyDescent",
+    "NoisyScoring",
+    "NormBoundedLearner",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "PaperPINP",
+    "PaperTDIL",
+    "Partition",
+    "PrecomputedMinimisers",
+    "PrivateSGD",
+    "PublicTuning",
+    "RandomStopping",
+    "ReleaseMechanism",
+    "Search",
+    "SessionMechanism",
+    "Sides",
+    "SummedCounts",
+    "SummedMechanism",
+    "Task",
+    "TestDataDependentLearner",
+    "TestDataIndependentLearner",
+    "TightPINP",
+    "grid_step",
+    "mechanisms_of",
     "register_mechanism",
 ]  # fmt: skip

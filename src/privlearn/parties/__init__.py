@@ -8,6 +8,9 @@ Start with `run/agreement.py`, then `run/conversation.py`, which lists the stage
 docs/theory/multiparty.md and docs/theory/secure-sum.md.
 """
 
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
 from privlearn.parties.run.answers import Party
 from privlearn.parties.run.features import KernelSettings
 from privlearn.parties.run.gains import Gains, PartyGain, expected_gains
@@ -18,6 +21,12 @@ from privlearn.parties.run.simulation import TrustedSum, simulate, train_togethe
 from privlearn.parties.secure_sum.noise_share import FixedPoint, NoiseShare, distributed_zcdp
 from privlearn.parties.secure_sum.session import Cohort
 from privlearn.release.moments_file import Moments
+
+if TYPE_CHECKING:
+    from privlearn.parties.listening import listen
+else:
+    __getattr__ = export_late(__name__)
+
 
 __all__ = [
     "Cohort",

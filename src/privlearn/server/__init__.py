@@ -5,3 +5,23 @@ request to its result) and `job_kinds/`. `api/` and `pages/` translate HTTP and 
 share. `holder/` reads owner.toml, `access/` checks keys, `store/` has the tables. May import every other package but
 `client` and `cli`.
 """
+
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.server.refusals import (
+        AccessRefused,
+        Busy,
+        Conflict,
+        Forbidden,
+        NotFound,
+        Refusal,
+        TooLarge,
+        TooMany,
+    )
+    from privlearn.server.server import bare_app
+    from privlearn.server.service import Service, lock_directory
+else:
+    __getattr__ = export_late(__name__)

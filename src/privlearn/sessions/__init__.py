@@ -7,7 +7,7 @@ May import mechanisms, release, budget and estimators. Start reading at `Interac
 
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.interactive import InteractivePredictor
-from privlearn.sessions.records import Answers
+from privlearn.sessions.records import Answers, LockedState
 from privlearn.sessions.semi_interactive import AnsweredModel, learn_from_answers
 from privlearn.sessions.shared import SharedStore
 
@@ -15,6 +15,7 @@ __all__ = [
     "AnsweredModel",
     "Answers",
     "InteractivePredictor",
+    "LockedState",
     "SessionCertificate",
     "SharedStore",
     "learn_from_answers",

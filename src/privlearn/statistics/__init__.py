@@ -9,10 +9,29 @@ Shared: `layout.py` (tables and charge), `intervals.py` (intervals around what f
 May import everything up to `sessions`. Start with `evaluation/measuring.py`.
 """
 
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
 from privlearn.statistics.description import Description, describe
 from privlearn.statistics.discovery import discover
 from privlearn.statistics.evaluation import Evaluation, evaluate
 from privlearn.statistics.regression import Estimates, PrivateGLM, estimate
+
+if TYPE_CHECKING:
+    from privlearn.statistics.intervals import (
+        NO_NOISE,
+        Estimate,
+        NoisyTable,
+        estimates,
+        magnitude,
+        nearest_counts,
+        quotient,
+        root,
+    )
+    from privlearn.statistics.layout import CountsLayout
+else:
+    __getattr__ = export_late(__name__)
+
 
 __all__ = [
     "Description",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.server.holder.settings import Owner
+from privlearn.server.holder import Owner
 from tests.support.next_version import next_version, write_server
 
 

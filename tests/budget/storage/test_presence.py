@@ -8,13 +8,12 @@ from typing import NoReturn
 import pytest
 from typer.testing import CliRunner
 
-from privlearn.budget.ledger import Ledger
-from privlearn.budget.storage import SERVICE
-from privlearn.budget.storage.presence import Presence, without_servers
+from privlearn import Ledger
+from privlearn.budget.storage import SERVICE, Presence, without_servers
 from privlearn.cli import app
 from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.guarantee import Guarantee
-from privlearn.server.store.store import open_store
+from privlearn.server.store import open_store
 from tests.support.next_version import next_version, write_server
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import execute

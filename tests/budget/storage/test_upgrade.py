@@ -21,20 +21,17 @@ import pytest
 from sqlalchemy import Engine, event
 from typer.testing import CliRunner
 
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
-from privlearn.budget.storage import SERVICE, disconnect, excluding
-from privlearn.budget.storage.formats import PARTS
+from privlearn import Ledger
+from privlearn.budget import Cost
+from privlearn.budget.storage import PARTS, SERVICE, disconnect, excluding
 from privlearn.budget.storage.migrations import VERSIONS, pending, read_scripts, upgrade
 from privlearn.cli import app, main
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.server.holder.catalog import Catalog
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs import queue
-from privlearn.server.jobs.running import run_job
-from privlearn.server.service import lock_directory
-from privlearn.server.store.store import open_store
+from privlearn.server import lock_directory
+from privlearn.server.holder import Catalog, Owner
+from privlearn.server.jobs import queue, run_job
+from privlearn.server.store import open_store
 from tests.support.forked import fork
 from tests.support.next_version import (
     COST,

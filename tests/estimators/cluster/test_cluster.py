@@ -22,8 +22,8 @@ from privlearn import (
     PrivateRegressor,
     Schema,
 )
-from privlearn.data.schema.file_format import FileFormat
-from privlearn.estimators.cluster.remote_rows import RemoteRows
+from privlearn.data.schema import FileFormat
+from privlearn.estimators.cluster import RemoteRows
 from privlearn.estimators.cluster.sources import _parts_of
 from tests.support import dask_recording
 from tests.support.dask_cluster import Authority, RunningCluster, kill, running_cluster

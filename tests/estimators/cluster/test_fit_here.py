@@ -22,10 +22,9 @@ from privlearn import (
     PrivateSVC,
     Schema,
 )
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.estimators.cluster import workers
+from privlearn.data import census_schema, simulated_census
+from privlearn.estimators.cluster import ClusterRows, FeaturesOnCluster, workers
 from privlearn.estimators.cluster.partition import Partition
-from privlearn.estimators.cluster.rows import ClusterRows, FeaturesOnCluster
 from privlearn.estimators.cluster.sources import FrameParts
 from privlearn.estimators.cluster.workers import WorkerProperties
 from tests.support.waiting import until

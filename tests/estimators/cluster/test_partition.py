@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privlearn.data import Schema
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data import Schema, SchemaEncoder
 from privlearn.errors import ClusterError, DataError
 from privlearn.estimators.cluster import partition
 from privlearn.estimators.cluster.partition import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privlearn import PrivateLogisticRegression, PrivateSVC, Schema, plan
-from privlearn.data.datasets import census_schema, load_adult, simulated_census
+from privlearn.data import census_schema, load_adult, simulated_census
 from privlearn.mechanisms import ADD_NOISE
 from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.randomness import randomness_from

@@ -22,12 +22,8 @@ from privlearn import (
     Schema,
     plan,
 )
-from privlearn.data import SchemaEncoder
-from privlearn.data.datasets import census_schema
-from privlearn.estimators.forecast import Plan
-from privlearn.estimators.forecast.forecast import MAX_RATIO, table
-from privlearn.estimators.forecast.reference import reference_problem
-from privlearn.estimators.forecast.stand_ins import stand_in_table
+from privlearn.data import SchemaEncoder, census_schema
+from privlearn.estimators.forecast import MAX_RATIO, Plan, reference_problem, stand_in_table, table
 
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 ARRAYS: dict[str, Any] = {"norm_bound": 2.0, "classes": [0, 1]}

@@ -29,15 +29,12 @@ from privlearn import (
     VerificationError,
     verify,
 )
-from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.estimators.fit import Fit
-from privlearn.estimators.selection.candidates import Candidates
-from privlearn.estimators.selection.methods import split_persons
-from privlearn.estimators.training_rows import ClassTargets
-from privlearn.mechanisms.search.partition import scatter_rows, split_rows
-from privlearn.mechanisms.search.search import SearchResult
+from privlearn.data import census_schema, simulated_census
+from privlearn.estimators import ClassTargets, Fit
+from privlearn.estimators.selection import Candidates, split_persons
+from privlearn.mechanisms.search import SearchResult, scatter_rows, split_rows
 from privlearn.randomness import SeededRandomness
-from privlearn.release.certificate import SearchCertificate, read_certificate
+from privlearn.release import SearchCertificate, read_certificate
 
 WAYS: dict[str, dict[str, Any]] = {
     "every_candidate": {"method": "every_candidate"},

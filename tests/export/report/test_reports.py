@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from privlearn import InvalidParameter, Ledger, Release, evaluate
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data import SchemaEncoder
 from privlearn.export.report import FORMATS, REPORTS, ReleaseProperties, write_report
 from privlearn.export.report.properties import OPEN
 from privlearn.guarantee import Guarantee
-from privlearn.release.model import LinearModel
+from privlearn.release import LinearModel
 from tests.support.export_cases import ILL, dirty_table, exported_releases, raw_table, schema_for, with_model
 from tests.support.release_files import release_file
 

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.release.objective import ObjectivePerturbation
-from privlearn.mechanisms.release.output import OutputPerturbation
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.papers.bounds import (
     gamma_length,
     gaussian_excess,
@@ -24,8 +22,7 @@ from privlearn.papers.bounds import (
     tuning_excess,
 )
 from privlearn.randomness import SeededRandomness
-from privlearn.solvers import Problem, minimise
-from privlearn.solvers.losses import HuberHinge, Logistic
+from privlearn.solvers import HuberHinge, Logistic, Problem, minimise
 from tests.support.oracles import Solver
 
 FAILURE = 0.1

@@ -9,9 +9,9 @@ import pytest
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.pinp import FAILURE, QUERIES, PaperPINP, TightPINP
-from privlearn.mechanisms.session.task import KernelTask
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms import PaperPINP, Task, TightPINP
+from privlearn.mechanisms.session import KernelTask
+from privlearn.mechanisms.session.pinp import FAILURE, QUERIES
 from privlearn.papers.bounds import pinp_threshold
 from privlearn.randomness import SeededRandomness
 from privlearn.solvers import Hinge

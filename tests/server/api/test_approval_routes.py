@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from privlearn.cli import app
 from privlearn.client import Client, TrainingFailed
 from privlearn.client.job import RemoteJob
-from privlearn.server.access.keys import create_key
-from privlearn.server.pages.choices import new_form_token
+from privlearn.server.access import create_key
+from privlearn.server.pages import new_form_token
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from privlearn.errors import SessionError
+from privlearn.server import Service
 from privlearn.server.http.limits import HEAVY_AT_ONCE
-from privlearn.server.service import Service
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -13,10 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from privlearn.server.http.arrow_streams import write_arrow
+from privlearn.server.http import ARROW, CSV, JSON, Limiter, write_arrow
 from privlearn.server.http.bodies import read_json
-from privlearn.server.http.limits import Limiter
-from privlearn.server.http.media_types import ARROW, CSV, JSON
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

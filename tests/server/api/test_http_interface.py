@@ -11,10 +11,9 @@ import pyarrow.csv as arrow_csv
 import pytest
 
 from privlearn import __version__
-from privlearn.estimators.forecast.stand_ins import synthetic_table
+from privlearn.estimators.forecast import synthetic_table
 from privlearn.release import Release
-from privlearn.server.http.arrow_streams import write_arrow
-from privlearn.server.http.media_types import ARROW, CSV, JSON
+from privlearn.server.http import ARROW, CSV, JSON, write_arrow
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, load_clinic
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from privlearn.server.http.problems import PROBLEM_JSON
-from privlearn.server.server import bare_app
+from privlearn.server import bare_app
+from privlearn.server.http import PROBLEM_JSON
 
 ROOT = Path(__file__).parents[3]
 DESCRIPTION = bare_app().openapi()

@@ -13,12 +13,11 @@ from schemathesis.checks import positive_data_acceptance
 from sqlalchemy import insert
 
 from privlearn.budget.storage import excluding
+from privlearn.server import bare_app
 from privlearn.server.access.keys import hash_secret
+from privlearn.server.holder import Owner
 from privlearn.server.holder.demo import write_demo
-from privlearn.server.holder.settings import Owner
-from privlearn.server.http.limits import Limiter
-from privlearn.server.http.media_types import ARROW
-from privlearn.server.server import bare_app
+from privlearn.server.http import ARROW, Limiter
 from privlearn.server.store.tables import keys
 from tests.support.served import Served, serving
 

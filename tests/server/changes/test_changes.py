@@ -9,23 +9,17 @@ from typing import Any
 
 import pytest
 
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.release.session_certificate import SessionCertificate
-from privlearn.server.access.keys import Caller, authenticate, create_key, list_keys
-from privlearn.server.changes import analysts, datasets, keys
-from privlearn.server.changes.change import change_transaction
-from privlearn.server.holder.catalog import Catalogs
-from privlearn.server.holder.console_state import with_console_state
-from privlearn.server.holder.dataset_settings import Share
-from privlearn.server.holder.settings import Owner
-from privlearn.server.jobs import queue
-from privlearn.server.jobs.running import run_job
-from privlearn.server.refusals import AccessRefused, Conflict, Forbidden, NotFound
-from privlearn.server.service import Service
+from privlearn.release import SessionCertificate
+from privlearn.server import AccessRefused, Conflict, Forbidden, NotFound, Service
+from privlearn.server.access import Caller, authenticate, create_key, list_keys
+from privlearn.server.changes import analysts, change_transaction, datasets, keys
+from privlearn.server.holder import Catalogs, Owner, Share, with_console_state
+from privlearn.server.jobs import queue, run_job
+from privlearn.server.store import first_head, iterate_events, verify_log
 from privlearn.server.store.events import events
-from privlearn.server.store.log_file import first_head, iterate_events, verify_log
 from privlearn.server.timing import now
 from tests.support.console_support import BUDGET, HOLDER, load_console, write_console
 from tests.support.service_support import SCHEMA, model_request

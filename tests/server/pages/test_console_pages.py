@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from privlearn.server.access.keys import authenticate, list_keys
+from privlearn.server.access import authenticate, list_keys
 from privlearn.server.store.events import events
 from tests.server.pages.test_pages import browsing, key_of, text_of
 from tests.support.console_support import load_console

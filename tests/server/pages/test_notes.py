@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from privlearn.budget.ledger import Ledger
-from privlearn.server.pages.choices import new_form_token
+from privlearn import Ledger
+from privlearn.server.pages import new_form_token
 from privlearn.server.store.events import events
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from privlearn.budget.composition import Cost
-from privlearn.budget.ledger import Ledger
+from privlearn import Ledger
+from privlearn.budget import Cost
 from privlearn.guarantee import Guarantee
-from privlearn.server.pages.figures import Axis, Figure, Line, meter, round_ticks
+from privlearn.server.pages import Axis, Figure, Line, meter, round_ticks
 from privlearn.server.pages.formatting import MAX_STEPS, spending_figure
 from privlearn.server.pages.page import SIZE, list_page
 

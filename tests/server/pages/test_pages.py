@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from privlearn.budget.ledger import Ledger
-from privlearn.data.schema.private_bounds import PrivateBounds
-from privlearn.server.access.keys import Caller
-from privlearn.server.holder.settings import Owner
+from privlearn import Ledger
+from privlearn.data import PrivateBounds
+from privlearn.server.access import Caller
+from privlearn.server.holder import Owner
 from privlearn.server.jobs.workers import RunningJob
 from privlearn.server.pages.formatting import number, number_below
 from privlearn.server.store import events

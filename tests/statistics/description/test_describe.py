@@ -22,15 +22,12 @@ from privlearn import (
     describe,
     verify,
 )
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import PrivlearnError
 from privlearn.randomness import SeededRandomness
-from privlearn.statistics.description.description import format_count
-from privlearn.statistics.description.layout import description_layout
-from privlearn.statistics.description.measuring import measure, read_cells
-from privlearn.statistics.description.page import write_page
+from privlearn.statistics import CountsLayout
+from privlearn.statistics.description import description_layout, format_count, measure, read_cells, write_page
 from privlearn.statistics.evaluation import Evaluation
-from privlearn.statistics.layout import CountsLayout
 
 COLUMNS = {
     "age": {"type": "number", "lower": 0, "upper": 100},

@@ -28,11 +28,10 @@ from privlearn import (
     discover,
     verify,
 )
-from privlearn.data.datasets import simulated_census
+from privlearn.data import simulated_census
 from privlearn.errors import SchemaError
 from privlearn.mechanisms.statistics.quantile import candidates
-from privlearn.release import Certificate
-from privlearn.release.encoders import base_of
+from privlearn.release import Certificate, base_of
 
 ROWS = 6000
 CENSUS = simulated_census(ROWS, seed=1)

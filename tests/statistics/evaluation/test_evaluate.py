@@ -33,15 +33,13 @@ from privlearn import (
     verify,
 )
 from privlearn.audit import epsilon_bound
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import SchemaError
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
+from privlearn.statistics.evaluation import page_part, read_cells, subject_of, write_page
 from privlearn.statistics.evaluation.layout import evaluation_layout, groups_of
-from privlearn.statistics.evaluation.measuring import read_cells
 from privlearn.statistics.evaluation.metrics import area
-from privlearn.statistics.evaluation.page import page_part, write_page
-from privlearn.statistics.evaluation.subject import subject_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::privlearn.NothingRecorded")
 SCHEMA = census_schema()

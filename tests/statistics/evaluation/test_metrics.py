@@ -13,8 +13,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import brier_score_loss, log_loss, precision_score, recall_score, roc_auc_score
 
 from privlearn.arrays import Array
-from privlearn.statistics.evaluation import layout, metrics
-from privlearn.statistics.intervals import (
+from privlearn.statistics import (
     NO_NOISE,
     Estimate,
     NoisyTable,
@@ -24,6 +23,7 @@ from privlearn.statistics.intervals import (
     quotient,
     root,
 )
+from privlearn.statistics.evaluation import layout, metrics
 
 
 def scored(rows: int, seed: int, slope: float = 1.5) -> tuple[Array, Any]:

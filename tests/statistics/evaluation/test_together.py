@@ -12,15 +12,11 @@ import pytest
 from scipy import stats
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor, Release, Schema, verify
-from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data import census_schema, simulated_census
 from privlearn.errors import DataError, InvalidParameter, SchemaError, VerificationError
-from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
+from privlearn.mechanisms.summed import NoisySum, NoisySums, Question
 from privlearn.parties import JointTraining
-from privlearn.parties.run.joint_evaluation import (
-    JointEvaluation,
-    evaluate_together,
-    load_agreement,
-)
+from privlearn.parties.run import JointEvaluation, evaluate_together, load_agreement
 from privlearn.randomness import SecureRandomness
 from privlearn.statistics.evaluation import Evaluation
 

@@ -23,7 +23,7 @@ from privlearn import (
     estimate,
     verify,
 )
-from privlearn.statistics.regression.page import forest_plot, write_page
+from privlearn.statistics.regression import forest_plot, write_page
 
 BENCHMARK = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "inference.py"))
 fit_plainly, measure, schema_of, simulate = (

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from privlearn import InvalidParameter, Schema
-from privlearn.statistics.regression.design import Standardised, design_from_dict, design_of
-from privlearn.statistics.regression.formula import parse_formula
+from privlearn.statistics.regression import Standardised, design_from_dict, design_of, parse_formula
 
 SCHEMA = Schema.from_dict(
     {

@@ -11,9 +11,8 @@ from privlearn import Schema
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.scoring import unpack_symmetric
-from privlearn.statistics.layout import CountsLayout
-from privlearn.statistics.regression.layout import read_request, regression_layout
-from privlearn.statistics.regression.rows import RegressionRows, read_cells
+from privlearn.statistics import CountsLayout
+from privlearn.statistics.regression import RegressionRows, read_cells, read_request, regression_layout
 
 FORMULA = "y ~ x*z + I(x^2) + group"
 FAMILIES = ("logistic", "linear", "poisson")

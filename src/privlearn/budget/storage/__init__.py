@@ -4,18 +4,20 @@
 `migrations/` upgrades them. It knows nothing of budgets: the tables belong to `budget`, `sessions` and `server`.
 """
 
-from privlearn.budget.storage.formats import LEDGER, SERVICE, protect, removing_from
+from typing import TYPE_CHECKING
+
+from privlearn.budget.storage.formats import LEDGER, PARTS, SERVICE, protect, removing_from
 from privlearn.budget.storage.postgresql import disconnect
-from privlearn.budget.storage.store import (
-    also_excluding,
-    clock,
-    creating,
-    excluding,
-    locate,
-    reading,
-)
+from privlearn.budget.storage.store import MARKS, also_excluding, clock, creating, excluding, locate, reading
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.budget.storage.presence import Presence, without_servers
+else:
+    __getattr__ = export_late(__name__)
+
 
 __all__ = [
-    "LEDGER", "SERVICE", "also_excluding", "clock", "creating", "disconnect", "excluding", "locate",
-    "protect", "reading", "removing_from",
+    "LEDGER", "MARKS", "PARTS", "SERVICE", "also_excluding", "clock", "creating", "disconnect",
+    "excluding", "locate", "protect", "reading", "removing_from",
 ]  # fmt: skip

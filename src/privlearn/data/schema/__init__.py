@@ -6,3 +6,17 @@ Start with `schema.Schema` and `columns`; `target` describes the column to predi
 
 Imports nothing else of `data`, except `template`, which reads the names of a file's columns through `data.sources`.
 """
+
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.data.schema.cell_grammar import GAPS, CellRules, UnreadableCell
+    from privlearn.data.schema.documents import parse_json, parse_yaml, read_document, write_document
+    from privlearn.data.schema.draft import Bound
+    from privlearn.data.schema.file_format import FileFormat
+    from privlearn.data.schema.private_bounds import JointPrivateBounds, add_private_bounds
+    from privlearn.data.schema.template import schema_template
+else:
+    __getattr__ = export_late(__name__)

@@ -4,3 +4,13 @@
 `partition.py` the worker's; `sources.py` divides files and data frames; `workers.py` refuses unsafe clusters.
 Imports estimators' rows and oracle, never an estimator. Start at `ClusterRows.training_rows`.
 """
+
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.estimators.cluster.remote_rows import RemoteRows
+    from privlearn.estimators.cluster.rows import ClusterRows, FeaturesOnCluster
+else:
+    __getattr__ = export_late(__name__)

@@ -5,6 +5,23 @@ with the margins of a reference problem on synthetic rows (`stand_ins.py`, `refe
 them into an error. Imports estimators; used by the command line, the server, parties and papers.
 """
 
+from typing import TYPE_CHECKING
+
 from privlearn.estimators.forecast.fit_forecast import Plan, plan
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.estimators.forecast.forecast import MAX_RATIO, table
+    from privlearn.estimators.forecast.reference import (
+        LOG_ODDS_DEVIATION,
+        TARGET_DEVIATION,
+        Spectrum,
+        reference_problem,
+    )
+    from privlearn.estimators.forecast.session_forecast import forecast_session
+    from privlearn.estimators.forecast.stand_ins import stand_in_table, synthetic_table
+else:
+    __getattr__ = export_late(__name__)
+
 
 __all__ = ["Plan", "plan"]

@@ -4,3 +4,18 @@ Start with `counts.py`, the simplest. `discovery.py` estimates bounds and lists 
 `histogram.py` and `tail_counts.py`; `centring.py`, `curvature.py`, `score_counts.py` and `score_odds.py` serve one
 model each. May import `mechanisms` and `accounting`; layouts and files of results are in the package `statistics`.
 """
+
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.mechanisms.statistics.centring import Centre, Centres, Centring
+    from privlearn.mechanisms.statistics.discovery import Discovery
+    from privlearn.mechanisms.statistics.exact_counts import count
+    from privlearn.mechanisms.statistics.histogram import frequent, rare_probability, rare_threshold
+    from privlearn.mechanisms.statistics.locations import Grid, Locations, location_of
+    from privlearn.mechanisms.statistics.score_odds import log_odds_at, log_odds_from_counts
+    from privlearn.mechanisms.statistics.statistic import scale_of_cost
+else:
+    __getattr__ = export_late(__name__)

@@ -5,3 +5,48 @@ sides, `party.py` and `coordinator.py`. `masks.py` hides and opens vectors, `sha
 `curve.py` has the points, `noise_share.py` the integers and the noise, `round.py` a whole sum in one process. May
 import `mechanisms` and below, nothing from `run` or `flower`.
 """
+
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.parties.secure_sum.coordinator import MaskingCoordinator
+    from privlearn.parties.secure_sum.curve import (
+        KEY_BYTES,
+        ORDER,
+        PUBLIC_BYTES,
+        check_public,
+        generate_key,
+        public_half,
+        weighted_sum,
+    )
+    from privlearn.parties.secure_sum.masks import QUESTION_DIGEST_BYTES, ShareBox, pair_masks, self_mask
+    from privlearn.parties.secure_sum.noise_share import Words
+    from privlearn.parties.secure_sum.party import MaskingParty
+    from privlearn.parties.secure_sum.round import SecureSum
+    from privlearn.parties.secure_sum.session import (
+        COORDINATOR,
+        ENVELOPE_BYTES,
+        KeyBook,
+        LyingParty,
+        RoundKeys,
+        Step,
+        SumSession,
+        from_coordinator,
+        from_party,
+        seal,
+    )
+    from privlearn.parties.secure_sum.sharing import (
+        SHARE_BYTES,
+        Dealing,
+        Proof,
+        advertised_size,
+        read_advertised,
+        recover,
+        shares_in,
+        split,
+        value_at,
+    )
+else:
+    __getattr__ = export_late(__name__)

@@ -4,3 +4,18 @@ Start with `limits` (sizes, times and threads), `callers` (FastAPI dependencies)
 `media_types`, `arrow_streams` and `bodies` read what untrusted callers send; `fair_share` divides capacity among them.
 `connections` alone depends on uvicorn's internals. These modules may import `server.service` and what is below it.
 """
+
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
+
+if TYPE_CHECKING:
+    from privlearn.server.http.arrow_streams import write_arrow
+    from privlearn.server.http.connections import GuardedConnection
+    from privlearn.server.http.fair_share import FairShare
+    from privlearn.server.http.limits import Limiter
+    from privlearn.server.http.logs import JsonLines, QueuedLines
+    from privlearn.server.http.media_types import ARROW, CSV, JSON, PlainRows, memory_to_read, read_rows
+    from privlearn.server.http.problems import PROBLEM_JSON, Malformed
+else:
+    __getattr__ = export_late(__name__)

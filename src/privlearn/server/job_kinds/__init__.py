@@ -6,7 +6,7 @@ values of `server.jobs.requests`; the queue and the HTTP layer use them only thr
 """
 
 from privlearn.server.job_kinds.describe import DESCRIBE
-from privlearn.server.job_kinds.evaluate import EVALUATE
+from privlearn.server.job_kinds.evaluate import EVALUATE, Evaluate
 from privlearn.server.job_kinds.job_kind import (
     JOB_KINDS,
     AnyJobKind,
@@ -29,6 +29,7 @@ __all__ = [
     "JOB_KINDS",
     "OPEN_SESSION",
     "AnyJobKind",
+    "Evaluate",
     "JobContext",
     "JobFields",
     "JobKind",

@@ -7,11 +7,14 @@ a question. One module per page; nothing imports this package except `server.ser
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from privlearn.imports import export_late
 from privlearn.server.pages import (
     analysts,
     approvals,
@@ -26,6 +29,13 @@ from privlearn.server.pages import (
 )
 from privlearn.server.pages.page import STATIC
 from privlearn.server.pages.signing import refuse_with_pages
+
+if TYPE_CHECKING:
+    from privlearn.server.pages.choices import new_form_token
+    from privlearn.server.pages.figures import Axis, Figure, Line, meter, round_ticks
+else:
+    __getattr__ = export_late(__name__)
+
 
 _ROUTERS = (
     signing.router,

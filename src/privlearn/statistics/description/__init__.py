@@ -4,7 +4,23 @@ Start with `measuring.py`, which reads the rows. `layout.py` decides which table
 every number from the noisy tables, and `page.py` draws them.
 """
 
-from privlearn.statistics.description.description import Description
-from privlearn.statistics.description.measuring import describe
+from typing import TYPE_CHECKING
 
-__all__ = ["Description", "describe"]
+from privlearn.imports import export_late
+from privlearn.statistics.description.description import Description, format_count
+from privlearn.statistics.description.measuring import describe, measure, read_cells
+
+if TYPE_CHECKING:
+    from privlearn.statistics.description.layout import description_layout
+    from privlearn.statistics.description.page import write_page
+else:
+    __getattr__ = export_late(__name__)
+
+
+__all__ = [
+    "Description",
+    "describe",
+    "format_count",
+    "measure",
+    "read_cells",
+]

@@ -5,8 +5,24 @@ Start with `measuring.py`. `subject.py` turns releases, scikit-learn models and 
 `evaluation.py` is the result and `page.py` its HTML page.
 """
 
+from typing import TYPE_CHECKING
+
+from privlearn.imports import export_late
 from privlearn.statistics.evaluation.evaluation import Evaluation, GroupResult
-from privlearn.statistics.evaluation.measuring import evaluate
+from privlearn.statistics.evaluation.measuring import evaluate, read_cells
 from privlearn.statistics.intervals import Estimate
 
-__all__ = ["Estimate", "Evaluation", "GroupResult", "evaluate"]
+if TYPE_CHECKING:
+    from privlearn.statistics.evaluation.page import page_part, write_page
+    from privlearn.statistics.evaluation.subject import subject_of
+else:
+    __getattr__ = export_late(__name__)
+
+
+__all__ = [
+    "Estimate",
+    "Evaluation",
+    "GroupResult",
+    "evaluate",
+    "read_cells",
+]
