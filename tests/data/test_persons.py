@@ -186,3 +186,18 @@ def test_scientific_notation_is_one_person() -> None:
     person, names = people(pa.array(["1e+05", "100000", "1.5e1", "15", "1.25e1", "12E"]), "column 'id'")
     assert person.tolist() == [0, 0, 1, 1, 2, 3]
     assert names == ["100000", "15", "1.25e1", "12E"]
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["1000", "\u0661\u0660\u0660\u0660", "\uff11\uff10\uff10\uff10", "1000\u00a0", "\ufeff1000", "1e3"],
+        ["Zoe\u0308", "Zo\u00eb", " Zo\u00eb ", "Zo\u200b\u00eb"],
+        ["\ufb01sh", "fish", "\u3000fish"],
+    ],
+    ids=["digits", "letters", "ligatures"],
+)
+def test_spellings_of_one_identifier_are_one_person(spellings: list[str]) -> None:
+    """Other digits, no-break and invisible characters, composed letters: whoever has two must not count twice."""
+    assert people(pa.array(spellings), "column 'id'")[0].tolist() == [0] * len(spellings)
+    assert people(pa.array([*spellings, "fisH"]), "column 'id'")[0][-1] == 1

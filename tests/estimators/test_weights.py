@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -169,16 +169,34 @@ def test_schemas_without_weights_have_the_digest_they_had() -> None:
 
 
 def test_the_noise_is_that_of_the_cap() -> None:
-    plain = PrivateLogisticRegression(norm_bound=2.0, **CLASSES, **PROMISE).fit(X, LABELS)
-    heavy = PrivateLogisticRegression(**ARRAYS, **CLASSES, **PROMISE).fit(X, LABELS, sample_weight=WEIGHTS)
-    first: Any = plain.certificate_.mechanism
-    second: Any = heavy.certificate_.mechanism
-    assert second.noise_scale == pytest.approx(4.0 * first.noise_scale, rel=1e-3)
-    assert second.effective_regularization == pytest.approx(4.0 * first.effective_regularization, rel=1e-3)
+    first, second = (
+        PrivateLogisticRegression(
+            norm_bound=2.0, regularization=0.1 * cap, max_weight=cap, centre=False, **CLASSES, **PROMISE
+        )
+        .fit(X, LABELS, sample_weight=WEIGHTS)
+        .certificate_.mechanism
+        for cap in (1.0, 4.0)
+    )
+    assert cast(Any, second).noise_scale == pytest.approx(4.0 * cast(Any, first).noise_scale, rel=1e-3)
     within = PrivateLogisticRegression(schema=with_persons(), **PROMISE).fit(OF_PERSONS)
     averaged = Schema.from_dict({k: v for k, v in SETTINGS.items() if k != "weight"} | {"person": "id"})
     without = PrivateLogisticRegression(schema=averaged, **PROMISE).fit(OF_PERSONS)
     assert within.certificate_.task == without.certificate_.task  # weights inside a person are free
+
+
+def test_heavy_persons_are_shrunk_more_and_not_centred() -> None:
+    """Where the noise exceeds the curvature of most directions; a person of one row of mean weight changes nothing."""
+
+    def mechanism(rows: int, **instead: Any) -> Any:
+        content = {name: part for name, part in SETTINGS.items() if name != "weight"} | instead
+        return plan(PrivateLogisticRegression(schema=content, **PROMISE), rows=rows).mechanism
+
+    heavy, many = mechanism(20_000, rows_per_person=40), mechanism(20_000_000, rows_per_person=40)
+    assert heavy.effective_regularization * 20_000 > 2.0 * heavy.noise_scale
+    assert heavy.task.centring is None
+    assert many.effective_regularization * 20_000_000 < many.noise_scale
+    weighted = mechanism(2000, weight={"column": "w", "upper": 40.0})
+    assert weighted.effective_regularization * 2000 > 2.0 * weighted.noise_scale
 
 
 def test_a_forecast_knows_the_cap() -> None:

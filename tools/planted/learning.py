@@ -25,6 +25,8 @@ STORED = ("data/test_addresses.py", "data/test_stored_tables.py")
 RESOLUTION = ("data/test_resolution.py", "estimators/test_column_bounds.py")
 TABLES = ("data/test_lookup_rows.py",)
 
+WEIGHTS = ("estimators/test_weights.py",)
+
 MUTANTS = [
     Mutant("storage: a key in an address", "privlearn.data.sources.addresses:table_path", "'@' in host or _OPTIONS_IN_ADDRESS.search(rest)", "False", STORED),
     Mutant("storage: rows in the clear", "privlearn.data.sources.addresses:check_endpoint", "parts.scheme == 'http' and (not is_loopback(parts.hostname))", "False", STORED),
@@ -212,4 +214,11 @@ MUTANTS = [
     Mutant("regularizer: coefficients of scaled rows leave", "privlearn.estimators.training_rows:TrainingRows.model", "MechanismOutput(released, prior, self.scales)", "MechanismOutput(released, prior, None)", REGULARIZERS),
     Mutant("regularizer: intervals of another regularizer", "privlearn.mechanisms.statistics.curvature:_loss_refusal", "task.prior_norm or task.largest_ridge != 1.0", "False", REGULARIZERS),
     Mutant("regularizer: C multiplies the mean", "privlearn.estimators.learner:Learner.regularization_for", "total * float(self.C)", "float(self.C)", REGULARIZERS),
+    Mutant("weights: the cap is not in the noise", "privlearn.mechanisms.task:Task.max_weight", "self.weight_bound * self.row_weight_bound", "self.weight_bound", WEIGHTS),
+    Mutant("weights: beyond the cap", "privlearn.data.encoding.row_weights:relative_weights", "np.minimum(clipped / cap, 1.0)", "weights / cap", WEIGHTS),
+    Mutant("weights: a person's shares are rounded up", "privlearn.data.encoding.row_weights:row_shares", "masses * (1.0 + (rows + 2.0) * 2.0**-52)", "masses", WEIGHTS),
+    Mutant("weights: the schema's cap is not compared", "privlearn.release.agreement:check_agreement", "_weighs_rows_like(model.encoder, task)", "", WEIGHTS),
+    Mutant("weights: missing ones count", "privlearn.data.encoding.row_weights:read_weights", "weight.missing == 'refuse' and np.isnan(cells).any()", "False", WEIGHTS),
+    Mutant("weights: mistakes are not weighed", "privlearn.estimators.training_rows:TrainingRows.counted", "product(self.person_weights, self.relative_weights)", "None", WEIGHTS),
+    Mutant("persons: spellings of an identifier are persons", "privlearn.data.encoding.column_cells:_normalised", "_plain_text(text)", "text", PERSONS),
 ]  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privlearn.data.encoding.column_cells import owners
 from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
 from privlearn.data.schema.file_format import FileFormat
@@ -157,9 +158,19 @@ def _check_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
     if repeated:
         yield Finding(None, f"{repeated} rows repeat an earlier one in every column", False)
     if schema.person in table.column_names:
-        counts = pc.value_counts(table.column(schema.person)).field("counts").to_numpy()
-        persons, max_rows = len(counts), int(counts.max(initial=0))
-        yield Finding(schema.person, f"{persons} persons, with at most {max_rows} rows each", False)
+        identified = table.column(schema.person).drop_null()
+        spellings, counts = pc.count_distinct(identified).as_py(), _rows_of_persons(identified, schema.person)
+        others = f"; {spellings - len(counts)} spellings of the same identifiers" * (spellings > len(counts))
+        most = int(counts.max(initial=0))
+        yield Finding(schema.person, f"{len(counts)} persons, with at most {most} rows each{others}", False)
+
+
+def _rows_of_persons(column: Any, name: str) -> Any:
+    """Return the number of rows of each person, as training tells persons apart; none if it cannot."""
+    try:
+        return np.bincount(owners(column, f"column {name!r}"))
+    except DataError:  # the column's own findings explain it
+        return np.zeros(0, np.int64)
 
 
 def _is_gap(cell: str, rules: CellRules) -> bool:

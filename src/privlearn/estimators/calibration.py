@@ -53,7 +53,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     k solves an equation; and the slack never takes more than 45 % of epsilon.
 
     Numbers learnt from centred rows, or from more columns than records: at least sigma^2 d / (N h v^2), see
-    `_flat_balance`; it matters for few rows.
+    `_flat_balance`; it matters for few rows. Two classes where a person may weigh more than one record: the same, see
+    `_heavy_balance`.
 
     Softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
 
@@ -112,7 +113,11 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
         slack = task.problems * task.jacobian_slack(strength / task.total)
         deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
         directions = math.sqrt(task.dimension)
-        return max(deviation * directions / max(_SEPARATOR, directions), _flat_balance(task, deviation))
+        return max(
+            deviation * directions / max(_SEPARATOR, directions),
+            _flat_balance(task, deviation),
+            _heavy_balance(task, deviation),
+        )
 
     lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
     return _solve(balance, lower)
@@ -131,6 +136,18 @@ def _flat_balance(task: Task, deviation: float) -> float:
     directions = min(task.dimension, _SEPARATOR**2)
     curvature = task.total * _WITHIN * task.loss.smoothness / directions
     return deviation**2 / (curvature * _TARGET_DEVIATION**2)
+
+
+def _heavy_balance(task: Task, deviation: float) -> float:
+    """Return the same k for classes, where one person may weigh more than a record of mean weight.
+
+    The noise then is that of a far smaller table, and exceeds the curvature of most directions: shrinkage costs little
+    there. Coefficients have a typical size in log-odds along each of the directions that rows fill.
+    """
+    if task.records_of_a_person * task.row_weight_bound <= 1.0 or task.loss.argument != "margin":
+        return 0.0
+    curvature = task.total * task.loss.smoothness / min(task.dimension, _SEPARATOR**2)
+    return deviation**2 / (curvature * _LOG_ODDS**2)
 
 
 def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
@@ -190,12 +207,16 @@ def affordable_centring(rows: Centrable, plain: ReleaseMechanism) -> Centring | 
     Let r be the ratio of the mechanism's own noise. A mean that is given a share f of r^2 has noise of norm
     S sqrt(d) / (N r sqrt(f)), where one person changes the sum of the rows by at most S. The share is the one at
     which that is a twentieth of the rows' bound, between 1 % and 10 %; the fit's noise grows by about half of the
-    share. Where 10 % leave more than half of the bound, rows are not centred (docs/theory/centring.md).
+    share. Where 10 % leave more than half of the bound, rows are not centred (docs/theory/centring.md). Nor are they
+    where the noise of a person who weighs more than one record exceeds the curvature of most directions: what can be
+    learnt there is mostly in the common part of all rows, which centring removes.
     """
     relation, whole = plain.task.relation, plain.ratio / plain.task.records_of_a_person
     moved = row_sum_sensitivity(relation, rows.features, rows.bound)
     noise = moved * math.sqrt(rows.features) / (plain.task.total * whole * rows.bound)  # with the whole ratio
-    if noise > _USELESS * math.sqrt(_MAX_FOR_MEAN) and not rows.always:
+    deviation = plain.task.gradient_sensitivity / plain.ratio
+    is_drowned = _heavy_balance(plain.task, deviation) > deviation
+    if (is_drowned or noise > _USELESS * math.sqrt(_MAX_FOR_MEAN)) and not rows.always:
         return None
     share = min(max((noise / _CLOSE) ** 2, _MIN_FOR_MEAN), _MAX_FOR_MEAN)
     return Centring.with_ratios(

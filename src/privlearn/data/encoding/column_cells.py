@@ -7,6 +7,7 @@ is refused (docs/theory/encoding.md). `sources.read_columns` reads the cells.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -99,11 +100,12 @@ def owners(column: Any, label: str) -> NDArray[np.int64]:
 def people(column: Any, label: str) -> tuple[NDArray[np.int64], list[str]]:
     """Return the number of each row's person, in the order of their first rows, and each person's identifier as text.
 
-    Equal whole numbers are one person, in any type and spelling: 7, 7.0, "7", "007" and "7e0". A person whose
-    identifier is written in two ways must not weigh twice.
+    Texts are compared in Unicode's form NFKC, without invisible characters and blanks around them. Equal whole numbers
+    are one person, in any type, digits and spelling: 7, 7.0, "7", "007" and "7e0". A person whose identifier is written
+    in two ways must not weigh twice. Capital letters do distinguish persons.
 
-    >>> people(pa.array(["1e3", "1000", "a", "1000.0"]), "column 'id'")
-    (array([0, 0, 1, 0]), ['1000', 'a'])
+    >>> people(pa.array(["1e3", "1000", "a", " 1000.0", "\uff11000"]), "column 'id'")
+    (array([0, 0, 1, 0, 0]), ['1000', 'a'])
     """
     if len(column) == 0:
         return np.empty(0, dtype=np.int64), []
@@ -114,9 +116,22 @@ def people(column: Any, label: str) -> tuple[NDArray[np.int64], list[str]]:
         person, numbers = _number_distinct(column)
         return person, [str(number) for number in numbers.to_pylist()]
     spelling, spellings = _number_distinct(_as_text(column, label))
-    whole = pc.replace_substring_regex(_without_powers(spellings), _SPELLED_WHOLE, r"\1\2")
+    spellings = _without_powers(_normalised(spellings))
+    whole = pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\1\2")
     person, names = _number_distinct(pc.replace_substring_regex(whole, _SPELLED_ZERO, "0"))
     return person[spelling], names.to_pylist()
+
+
+def _normalised(spellings: Any) -> Any:
+    """Return texts in Unicode's form NFKC, with ASCII digits, without invisible characters and blanks around them."""
+    if not pc.all(pc.string_is_ascii(spellings)).as_py():
+        spellings = pa.array([_plain_text(text) for text in spellings.to_pylist()], type=spellings.type)
+    return pc.utf8_trim_whitespace(spellings)
+
+
+def _plain_text(text: str) -> str:
+    signs = (sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
+    return "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in signs)
 
 
 def _without_powers(spellings: Any) -> Any:
