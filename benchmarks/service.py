@@ -1,6 +1,6 @@
 """Load on loopback: a session's predictions a second, beside a bare FastAPI endpoint that calls scikit-learn.
 
-    PRIVLEARN_DATA=... python benchmarks/service.py [--seconds 5] [--rounds 3] [--connections 1 4] [--function-release]
+    PRIVLEARN_DATA=... python benchmarks/service.py [--seconds 5] [--rounds 3] [--connections 1 4] [--linear]
 
 Adult; `privlearn serve` with a session of mechanism "model", RBF kernel on 300 public points. Beside it, under the same
 uvicorn settings, an endpoint of ten lines around a pipeline of encoder, Nystroem(300) and LinearSVC. Both are asked in
@@ -48,14 +48,14 @@ table = "adult.parquet"
 schema = "{schema}"
 epsilon = 10.0
 delta = 1e-4
-learners.rbf = {{ model = "svm", kernel = "rbf" }}
+learners = {{ rbf = {{ model = "svm", kernel = "rbf" }}, linear = {{ model = "svm" }} }}
 
 [datasets.small]
 table = "small.parquet"
 schema = "{schema}"
 epsilon = 10.0
 delta = 1e-4
-learners.rbf = {{ model = "svm", kernel = "rbf" }}
+learners = {{ rbf = {{ model = "svm", kernel = "rbf" }}, linear = {{ model = "svm" }} }}
 
 [analysts.alice]
 adult = {{ epsilon = 10.0, delta = 1e-4 }}
@@ -66,7 +66,7 @@ small = {{ epsilon = 10.0, delta = 1e-4 }}
 # --- the bare endpoint ---
 
 
-def fit_bare(train: pa.Table, target: str) -> Any:
+def fit_bare(train: pa.Table, target: str, linear: bool = False) -> Any:
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import make_pipeline
@@ -81,7 +81,8 @@ def fit_bare(train: pa.Table, target: str) -> Any:
             make_column_selector(dtype_exclude=np.number),
         ),
     )
-    model = make_pipeline(encoder, Nystroem(n_components=POINTS, gamma=0.05, random_state=0), LinearSVC())
+    lifted = () if linear else (Nystroem(n_components=POINTS, gamma=0.05, random_state=0),)
+    model = make_pipeline(encoder, *lifted, LinearSVC())
     return model.fit(frame, train[target].to_pylist())
 
 
@@ -260,6 +261,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each turn")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4])
+    parser.add_argument(
+        "--linear", action="store_true", help="a linear model on both sides, without a kernel"
+    )
     parser.add_argument("--function-release", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -290,7 +294,7 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
     key = create_key(open_store(Owner.load(folder / "owner.toml")), "analyst", "alice")
     assert schema.target is not None
     target = schema.target.name
-    joblib.dump(fit_bare(train.select([*features, target]), target), folder / "bare.joblib")
+    joblib.dump(fit_bare(train.select([*features, target]), target, options.linear), folder / "bare.joblib")
 
     base, bare = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{bare_port}"
     serve = [sys.executable, "-m", "privlearn", "serve", str(folder / "owner.toml")]
@@ -301,7 +305,9 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         running(uvicorn, f"{bare}/docs", BARE_MODEL=str(folder / "bare.joblib")) as bare_process,
     ):
         client = Client(base, key)
-        session = client.open_session("adult", epsilon=1.0, delta=1e-5, public_points=points.select(features))
+        shape: dict[str, Any] = {"learner": "linear"} if options.linear else {"learner": "rbf"}
+        shape |= {} if options.linear else {"public_points": points.select(features)}
+        session = client.open_session("adult", epsilon=1.0, delta=1e-5, **shape)
         url = f"{base}/v1/sessions/{session.id}/predictions"
         print(
             "| asked | connections | server | answers per second | ms: p50 / p95 / p99 | ratio | ms of a processor |"

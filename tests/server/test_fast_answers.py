@@ -195,5 +195,5 @@ def test_errors_are_written_at_once_and_other_lines_soon() -> None:
     while "third" not in stream.getvalue():
         time.sleep(0.01)
     log.info("fourth")
-    handler.flush()
+    handler.close()
     assert stream.getvalue().count("\n") == 4

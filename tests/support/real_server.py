@@ -132,7 +132,7 @@ class Clinic:
     def _owner(self, port: int) -> Path:
         folder = self._folder / str(port)
         folder.mkdir(exist_ok=True)
-        state = f'folder = "{self._folder / "state"}"\nport = {port}\n{self._server}'
+        state = f'directory = "{self._folder / "state"}"\nport = {port}\n{self._server}'
         many = "\n[limits]\nlong_polls = 100\n"  # alice is fifty clients
         return write_clinic(folder, store=self._place, server=state + many, **self._options)
 

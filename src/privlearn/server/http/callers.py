@@ -137,7 +137,7 @@ def command_route(
     """Return the decorator of the operation of a holder's command: route, summary, body and problems."""
     method, path = command.route.split()
     problems = (403, 404, 409, 422) if body is None else (400, 403, 404, 408, 409, 413, 415, 422)
-    described = {"summary": command.title, "responses": problem_responses(*problems)}
+    described: dict[str, Any] = {"summary": command.title, "responses": problem_responses(*problems)}
     if body is not None:
         described["openapi_extra"] = request_body({JSON: content_of(body)})
     elif method == "DELETE":

@@ -57,6 +57,7 @@ class QueuedLines(logging.Handler):
         self._stream = stream
         self._waiting: deque[logging.LogRecord] = deque()
         self._writing = threading.Lock()
+        self._closed = threading.Event()
         threading.Thread(target=self._loop, name="privlearn-log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -72,9 +73,14 @@ class QueuedLines(logging.Handler):
                 self._stream.write("".join(f"{self.format(record)}\n" for record in records))
                 self._stream.flush()
 
+    def close(self) -> None:
+        """Write what waits, and end the thread."""
+        self._closed.set()
+        self.flush()
+        super().close()
+
     def _loop(self) -> None:
-        while True:
-            time.sleep(_PAUSE_SECONDS)
+        while not self._closed.wait(_PAUSE_SECONDS):
             try:
                 self.flush()
             except (OSError, ValueError):  # nobody reads stderr any more

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -58,7 +58,10 @@ def change_form(
     return Change(title or command.title, lead or command.lead, back, fields or command.fields, notes)
 
 
-def command_page(router: APIRouter, command: Command) -> Any:
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+def command_page(router: APIRouter, command: Command) -> Callable[[Endpoint], Endpoint]:
     """Return the decorator of the pages of a command: form, question and change at one address."""
     return router.api_route(command.page, methods=["GET", "POST"])
 
