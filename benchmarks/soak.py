@@ -79,7 +79,7 @@ class Meter(threading.Thread):
         self.memory: list[tuple[float, ...]] = []
 
     def run(self) -> None:
-        session = self._client.open_session("clinic", learner="logistic", epsilon=COST, trial=True)
+        session = self._client.open_session("clinic", learner="logistic", epsilon=COST)
         point, sampled = {"age": 40.0, "dose": 1.0, "sex": "male"}, 0.0
         first = session.predict(point)
         while not self._trial.over.wait(0.02):
@@ -165,16 +165,16 @@ def run(folder: Path, database: Cluster, chosen: argparse.Namespace) -> list[str
             disturb(part, trial, database, proxy, chance)
             trial.counts[f"killed: {part}"] += 1
             trial.check()
-            print(f"{number + 1:4}  {part}: {len(trial.problems)} problems so far", flush=True)
+            print(f"{number + 1:4}  {part}: problems so far: {sorted(set(trial.problems))}", flush=True)
         trial.over.set()
         for person in (*analysts, meter):
             person.join()
+        print(meter.report(), flush=True)
         trial.check_end()
         trial.decided.set()
         approver.join()
         proxy.end()
     print(", ".join(f"{count} {what}" for what, count in sorted(trial.counts.items())))
-    print(meter.report())
     print(f"epsilon {clinic.spent():g} of {epsilon:g} is spent, {len(trial.received)} results were received")
     return trial.problems
 
