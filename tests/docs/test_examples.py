@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from tests.support.doc_pages import Block, blocks, page_name, pages
 from tests.support.ports import free_port
 from tests.support.shell_blocks import check_printed, on_port, run_console
+from tests.support.waiting import run_to_end
 from tests.support.warm_command import warm_command
 
 RUNNABLE = {"python", "console"}
@@ -44,7 +44,8 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> P
     """What `make demo` leaves, with fewer people."""
     folder = tmp_path_factory.mktemp("demo") / "demo-output"
     command = [str(commands / "privlearn"), "demo", "--out", str(folder), "--rows", FEW_PEOPLE]
-    subprocess.run(command, check=True, capture_output=True)
+    done = run_to_end(command)
+    assert done.returncode == 0, done.stderr
     return folder
 
 

@@ -1,4 +1,4 @@
-"""`privlearn serve --demo` as a process of its own, to be killed and started again."""
+"""`privlearn serve --demo` as a process that tests kill and start again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
 
 from tests.support.ports import free_port
+from tests.support.waiting import COMMAND_SECONDS, until
+
+PEOPLE = 3
+"""Those to whom the demonstration gives keys."""
 
 
 class DemoServer:
-    """A server on one folder and one port; its keys are those that it printed at its first start."""
+    """A server with one directory and one port; its keys are those that it printed at its first start."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -24,34 +27,27 @@ class DemoServer:
         self.start()
 
     def start(self) -> None:
-        """Until it says that it answers."""
+        """Start the server and wait until it has printed its keys."""
         options = ["--demo", "--directory", str(self._folder), "--port", str(self._port)]
-        with (self._folder / "log").open("a") as log:
+        screen = self._folder / "screen"
+        with (self._folder / "log").open("a") as log, screen.open("w") as printed:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "privlearn", "serve", *options],
                 env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
-                stdout=subprocess.PIPE,
+                stdout=printed,
                 stderr=log,
-                text=True,
                 start_new_session=True,
             )
-        assert self._process.stdout is not None
-        printed = _lines_until_keys(self._process.stdout)
-        self.keys = self.keys or dict(re.findall(r"Sign in as (\w+) with the key (\S+)", printed))
-        assert set(self.keys) == {"holder", "alice", "bob"}, printed
+        until(
+            lambda: screen.read_text().count("Sign in as") == PEOPLE or self._process.poll() is not None,
+            COMMAND_SECONDS,
+            lambda: f"the server is not ready: {screen.read_text()}",
+        )
+        assert self._process.poll() is None, f"the server ended before it was ready: {screen.read_text()}"
+        self.keys = self.keys or dict(re.findall(r"Sign in as (\w+) with the key (\S+)", screen.read_text()))
+        assert set(self.keys) == {"holder", "alice", "bob"}
 
     def kill(self) -> None:
-        """kill -9 of the server and whatever it started."""
+        """Kill the server and the processes that it started, without warning."""
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-
-def _lines_until_keys(output: IO[str], people: int = 3) -> str:
-    printed = ""
-    while printed.count("Sign in as") < people:
-        line = output.readline()
-        assert line, f"the server ended before it was ready: {printed}"
-        printed += line
-    return printed
+        self._process.wait(timeout=60)

@@ -1,4 +1,4 @@
-"""Children: one that runs a function and ends, well or with code 1; and those that a fork server starts."""
+"""Child processes: forks that run one function, and processes of a fork server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _run_and_leave(child: Callable[[], object]) -> NoReturn:
 
 
 class _Process(ForkServerProcess):
-    """In the environment of whoever starts it; the fork server's may be older."""
+    """A process with the current environment of its parent; that of the fork server may be older."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -65,7 +65,8 @@ def child_context() -> Any:
 
 @cache
 def warm_up() -> None:
-    """Wait until the fork server has read the library; else the first who starts a process would wait for it."""
+    """Wait until the fork server has imported the library, so that the first test need not wait for it."""
     first = child_context().Process(target=int)
     first.start()
-    first.join()
+    first.join(timeout=240)
+    assert first.exitcode == 0, "the fork server did not start a process within 240 s"

@@ -37,7 +37,7 @@ def nginx(folder: Path, ports: list[int]) -> Iterator[tuple[str, Path]]:
         yield url, certificate
     finally:
         running.terminate()
-        running.wait()
+        running.wait(timeout=60)
 
 
 def _settings(folder: Path, ports: list[int], port: int, certificate: Path, key: Path) -> str:

@@ -14,6 +14,8 @@ from uuid import uuid4
 
 import psycopg
 
+from tests.support.waiting import COMMAND_SECONDS
+
 # Every setting that a ledger must not inherit is set to the value that would hurt.
 HOSTILE = """
 default_transaction_isolation = 'repeatable read'
@@ -72,6 +74,7 @@ class Cluster:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
             check=False,
+            timeout=COMMAND_SECONDS,
         )
         if done.returncode:
             raise Unavailable(f"{program} failed: {(done.stderr or b'see its log').decode().strip()}")

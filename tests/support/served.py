@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from privlearn.server.holder import Owner
 from privlearn.server.jobs import workers
 from privlearn.server.server import configuration, make_app
 from tests.support.forked import child_context, warm_up
+from tests.support.waiting import until
 
 workers.PROCESSES = (
     child_context()
@@ -71,9 +71,8 @@ def serving(owner: Owner, *, training: bool = True) -> Iterator[Served]:
         server = uvicorn.Server(configuration(app, owner))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
-        while not server.started:
-            assert thread.is_alive(), "the server did not start"
-            time.sleep(0.01)
+        until(lambda: server.started or not thread.is_alive(), 120, "the server did not start")
+        assert thread.is_alive(), "the server ended before it was ready"
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         clients = {
             "alice": _client(url, create_key(service.store, "analyst", "alice")),
@@ -86,7 +85,8 @@ def serving(owner: Owner, *, training: bool = True) -> Iterator[Served]:
             for client in clients.values():
                 client.close()
             server.should_exit = True
-            thread.join()
+            thread.join(timeout=120)
+            assert not thread.is_alive(), "the server did not stop within 120 s"
 
 
 def _client(url: str, key: str) -> httpx2.Client:

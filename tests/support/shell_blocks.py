@@ -1,12 +1,13 @@
-"""What an example prints against what its page shows; a console block's `$` lines are typed into a shell."""
+"""Compare what an example prints with what its page shows; a shell runs the `$` lines of a console block."""
 
 from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.support.waiting import run_to_end
 
 DOCUMENTED_PORT = 8383
 TOOLS = Path(sys.executable).parent
@@ -21,14 +22,7 @@ def run_console(block: str, folder: Path, port: int = DOCUMENTED_PORT, commands:
     Commands are looked for in that folder first.
     """
     for command, shown in _commands(block):
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=folder,
-            env=_environment(port, commands),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_to_end(["bash", "-c", command], cwd=folder, env=_environment(port, commands))
         printed = done.stdout + done.stderr
         refusal = f"(exit code {done.returncode})"
         assert done.returncode == 0 or refusal in shown, f"$ {command}\n{printed}"
@@ -36,13 +30,13 @@ def run_console(block: str, folder: Path, port: int = DOCUMENTED_PORT, commands:
 
 
 def on_port(text: str, port: int) -> str:
-    """An example that serves and asks on another port than the page says: that one may be taken."""
+    """Return the example with another port, because the documented one may be in use."""
     text = text.replace("privlearn serve --demo", f"privlearn serve --demo --port {port}")
     return text.replace(str(DOCUMENTED_PORT), str(port))
 
 
 def check_printed(printed: str, shown: list[str], example: str) -> None:
-    """Every line that the page shows was printed.
+    """Check that every line that the page shows was printed.
 
     Numbers, times, bars and borders may differ; a line of dots stands for lines that the page leaves out.
     """
@@ -70,7 +64,7 @@ def _masked(line: str) -> str:
 
 
 def _environment(port: int, commands: Path) -> dict[str, str]:
-    """As in a terminal where the project's environment is active."""
+    """Return the variables of a terminal in which the project's environment is active."""
     return {
         **os.environ,
         "PATH": os.pathsep.join([str(commands), str(TOOLS), os.environ["PATH"]]),

@@ -1,6 +1,6 @@
-"""The command `privlearn` without its start: a process that has read the library already forks for every command.
+"""The command `privlearn` without its start: a process that has imported the library forks for every command.
 
-A new interpreter needs three seconds before the command begins, which the examples would pay eighty times.
+A new interpreter needs three seconds before the command begins, and the examples run eighty commands.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
+
+from tests.support.waiting import COMMAND_SECONDS, until
 
 CLIENT = Path(__file__).with_name("warm_client.py")
 READ_BEFORE = (
@@ -34,18 +35,24 @@ READ_BEFORE = (
 
 @contextmanager
 def warm_command(folder: Path) -> Iterator[Path]:
-    """A folder for the shell's path, with the command in it, as long as the block lasts."""
+    """Provide a directory for the shell's path that contains the command."""
     place, command = folder / "line", folder / "privlearn"
     real = Path(sys.executable).with_name("privlearn")
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{CLIENT}" "{place}" "{real}" "$@"\n')
     command.chmod(0o755)
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.warm_command", str(place)], cwd=CLIENT.parents[2]
-    )
+    with (folder / "log").open("wb") as log:  # a reader of the test's output would wait for this process
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.warm_command", str(place)],
+            cwd=CLIENT.parents[2],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
     try:
-        while not place.exists():
-            assert server.poll() is None, "the command's server did not start"
-            time.sleep(0.05)
+        until(
+            lambda: place.exists() or server.poll() is not None, COMMAND_SECONDS, "the command's server waits"
+        )
+        assert server.poll() is None, (folder / "log").read_text()
         yield folder
     finally:
         server.kill()
@@ -55,20 +62,24 @@ def warm_command(folder: Path) -> Iterator[Path]:
 def _serve(place: str) -> NoReturn:
     for name in READ_BEFORE:
         import_module(f"privlearn.{name}")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the children
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{place}.new")
         listener.listen()
-        os.rename(f"{place}.new", place)  # whoever finds it can connect
-        while True:
-            line, _ = listener.accept()
-            with line:
-                if os.fork() == 0:
-                    _answer(line)
+        os.rename(f"{place}.new", place)  # once the file exists, a client can connect
+        listener.settimeout(2.0)
+        parent = os.getppid()
+        while os.getppid() == parent:  # a killed test run leaves no process behind
+            with suppress(TimeoutError):
+                line, _ = listener.accept()
+                with line:
+                    if os.fork() == 0:
+                        _answer(line)
+    sys.exit()
 
 
 def _answer(line: socket.socket) -> NoReturn:
-    """Run what the client was asked for, in its place: its folder, its environment, its terminal."""
+    """Run the client's command in the client's directory, environment and terminal."""
     from privlearn.cli import main
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
