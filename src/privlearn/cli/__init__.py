@@ -72,7 +72,6 @@ def introduce(
         typer.Option(
             metavar="MODULE",
             help="A module that registers losses, kernels, relations or mechanisms; may be repeated.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

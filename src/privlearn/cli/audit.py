@@ -27,7 +27,6 @@ def audit(
             metavar="[TARGET]",
             help="A mechanism (objective, output, tddl, tddl_norm, tdil, tdil_jt13, histogram, noise_share, "
             "function_release, pinp), 'samplers', or a release file.",
-            show_default=False,
         ),
     ] = None,
     estimator: Annotated[
@@ -35,7 +34,6 @@ def audit(
         typer.Option(
             metavar="MODULE:FACTORY",
             help="Audit the estimator that FACTORY(seed) returns; it needs fit and coef_ or predict.",
-            show_default=False,
         ),
     ] = None,
     epsilon: Annotated[float, typer.Option(**NUMBER, help="Claimed epsilon.")] = 1.0,

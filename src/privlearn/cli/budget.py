@@ -28,12 +28,7 @@ budget = typer.Typer(
 def overview(
     context: typer.Context,
     ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="As in `privlearn budget show`; shows all budgets.",
-            show_default=False,
-        ),
+        str | None, typer.Option(metavar="PATH", help="As in `privlearn budget show`; shows all budgets.")
     ] = None,
 ) -> None:
     if context.invoked_subcommand is not None:
@@ -45,13 +40,9 @@ def overview(
 
 @budget.command()
 def create(
-    dataset: Annotated[
-        str, typer.Argument(help="The data set's name, as in its schema.", show_default=False)
-    ],
+    dataset: Annotated[str, typer.Argument(help="The data set's name, as in its schema.")],
     ledger: LedgerStore,
-    epsilon: Annotated[
-        float, typer.Option(**NUMBER, help="Epsilon of all releases together.", show_default=False)
-    ],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Epsilon of all releases together.")],
     delta: Annotated[float, typer.Option(**NUMBER, help="Delta of all releases together.")] = 0.0,
     neighbours: Neighbouring = "replace_one",
     composition: Annotated[
@@ -82,8 +73,7 @@ def create(
 
 @budget.command()
 def show(
-    ledger: LedgerStore,
-    dataset: Annotated[str | None, typer.Argument(help="All, if left out.", show_default=False)] = None,
+    ledger: LedgerStore, dataset: Annotated[str | None, typer.Argument(help="All, if left out.")] = None
 ) -> None:
     """Show what is spent, reserved and left, and every entry.
 
@@ -107,8 +97,7 @@ def show(
 
 @budget.command()
 def check(
-    ledger: LedgerStore,
-    dataset: Annotated[str | None, typer.Argument(help="All, if left out.", show_default=False)] = None,
+    ledger: LedgerStore, dataset: Annotated[str | None, typer.Argument(help="All, if left out.")] = None
 ) -> None:
     """Add up all entries again, and compare them with the running totals.
 

@@ -31,13 +31,9 @@ from privlearn.errors import InvalidParameter
 def curvature(
     model: ModelFile,
     table: TableFile,
-    epsilon: Annotated[
-        float, typer.Option(**NUMBER, help="Privacy loss of the curvature.", show_default=False)
-    ],
-    delta: Annotated[
-        float, typer.Option(**NUMBER, help="Above 0 and well below 1/n, say 1e-6.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(help="The file to write.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss of the curvature.")],
+    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 and well below 1/n, say 1e-6.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
     part: PartName = None,

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 def explain(
     model: ModelFile,
     table: TableFile,
-    label: Annotated[
-        str | None,
-        typer.Option(help="With several classes: the class to explain.", show_default=False),
-    ] = None,
+    label: Annotated[str | None, typer.Option(help="With several classes: the class to explain.")] = None,
 ) -> None:
     """Explain the predictions of a model: what each column adds to the score of each row.
 

@@ -13,18 +13,16 @@ from privlearn.errors import InvalidParameter
 
 def export(
     model: ModelFile,
-    to: Annotated[str, typer.Option(help="onnx, sql, json, python or html-calculator.", show_default=False)],
+    to: Annotated[str, typer.Option(help="onnx, sql, json, python or html-calculator.")],
     out: OptionalOut = None,
     table: Annotated[
-        str | None,
-        typer.Option(help="SQL: the table to read; by default the data set's name.", show_default=False),
+        str | None, typer.Option(help="SQL: the table to read; by default the data set's name.")
     ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
             help="SQL: a column to return with the prediction, such as an identifier; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     force: Force = False,

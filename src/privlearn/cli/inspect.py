@@ -24,20 +24,17 @@ _NOT_PRIVATE = 3
 def verify(
     model: CertifiedFile,
     signer: Annotated[
-        Path | None,
-        typer.Option(metavar="PUB.pem", help="Require this holder's signature.", show_default=False),
+        Path | None, typer.Option(metavar="PUB.pem", help="Require this holder's signature.")
     ] = None,
     server: Annotated[
         str | None,
         typer.Option(
             metavar="URL|PUB.pem",
             help="Require the signature of this server; its key is fetched from there, or read from a file.",
-            show_default=False,
         ),
     ] = None,
     origin: Annotated[
-        Path | None,
-        typer.Option(metavar="MODEL", help="Require that this release is its origin.", show_default=False),
+        Path | None, typer.Option(metavar="MODEL", help="Require that this release is its origin.")
     ] = None,
 ) -> None:
     """Check a file with a certificate, and recompute its guarantee from the certificate's constants alone.
@@ -86,7 +83,6 @@ def inspect(
         typer.Option(
             metavar="PAGE.html",
             help="Write a page with the effects of columns; for private bounds and lists: the schema, .yaml.",
-            show_default=False,
         ),
     ] = None,
     largest: Annotated[
@@ -100,7 +96,6 @@ def inspect(
         typer.Option(
             metavar="CURVATURE",
             help="Use a file of `privlearn curvature`, for narrower intervals or confidence intervals.",
-            show_default=False,
         ),
     ] = None,
     kind: Annotated[

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from privlearn.server.access.keys import KeyInfo, Role
     from privlearn.server.holder.settings import Owner
 
-OwnerFile = Annotated[Path, typer.Argument(metavar="OWNER", help="The holder's file.", show_default=False)]
+OwnerFile = Annotated[Path, typer.Argument(metavar="OWNER", help="The holder's file.")]
 
 keys = typer.Typer(
     help="Create, list and revoke the keys that open a server.\n\n\b\n"
@@ -30,17 +30,13 @@ keys = typer.Typer(
 @keys.command()
 def create(
     owner: OwnerFile,
-    analyst: Annotated[
-        str | None, typer.Option(help="For this analyst in the holder's file.", show_default=False)
-    ] = None,
+    analyst: Annotated[str | None, typer.Option(help="For this analyst in the holder's file.")] = None,
     holder: Annotated[bool, typer.Option("--holder", help="For the holder, who may do everything.")] = False,
     approver: Annotated[
-        str | None,
-        typer.Option(help="For this person, who approves the requests of others.", show_default=False),
+        str | None, typer.Option(help="For this person, who approves the requests of others.")
     ] = None,
     auditor: Annotated[
-        str | None,
-        typer.Option(help="For this person, who reads the log, requests and budgets.", show_default=False),
+        str | None, typer.Option(help="For this person, who reads the log, requests and budgets.")
     ] = None,
     monitor: Annotated[
         bool, typer.Option("--monitor", help="For a monitoring program, which may read only /metrics.")
@@ -105,9 +101,7 @@ def list_all(owner: OwnerFile) -> None:
 @keys.command()
 def revoke(
     owner: OwnerFile,
-    key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="As `privlearn keys list` shows it.", show_default=False)
-    ],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `privlearn keys list` shows it.")],
 ) -> None:
     """Revoke a key permanently; a running server refuses it within 5 seconds.
 

@@ -31,9 +31,7 @@ def export(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="FILE",
-            help="NAME.jsonl, which can be verified anywhere, or NAME.csv for a spreadsheet.",
-            show_default=False,
+            metavar="FILE", help="NAME.jsonl, which can be verified anywhere, or NAME.csv for a spreadsheet."
         ),
     ],
     force: Force = False,
@@ -64,25 +62,19 @@ def export(
 @log.command()
 def verify(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE|OWNER", help="An exported .jsonl file, or the holder's file.", show_default=False
-        ),
+        Path, typer.Argument(metavar="FILE|OWNER", help="An exported .jsonl file, or the holder's file.")
     ],
     head: Annotated[
         str | None,
         typer.Option(
             metavar="NUMBER:DIGEST",
             help="Require this head, which an earlier export or verification printed.",
-            show_default=False,
         ),
     ] = None,
     signer: Annotated[
         Path | None,
         typer.Option(
-            metavar="PUB.pem",
-            help="Require that the server with this key signed the removal of older lines.",
-            show_default=False,
+            metavar="PUB.pem", help="Require that the server with this key signed the removal of older lines."
         ),
     ] = None,
 ) -> None:

@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 def evaluate(
     model: ModelFile,
     table: TableFile,
-    epsilon: Annotated[
-        float, typer.Option(**NUMBER, help="Privacy loss of the whole evaluation.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(help="The evaluation's file to write.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss of the whole evaluation.")],
+    out: Annotated[Path, typer.Option(help="The evaluation's file to write.")],
     delta: Annotated[
         float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6) many groups are more accurate.")
     ] = 0.0,
@@ -56,14 +54,10 @@ def evaluate(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN",
-            help="Also report the errors of each group of this column; may be repeated.",
-            show_default=False,
+            metavar="COLUMN", help="Also report the errors of each group of this column; may be repeated."
         ),
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Also write a page with figures (.html).", show_default=False)
-    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Also write a page with figures (.html).")] = None,
     neighbours: Neighbouring = "replace_one",
     expected_records: ExpectedRecords = None,
     ledger: ChargedLedger = None,
@@ -135,12 +129,9 @@ def save_counts(
 def threshold(
     model: ModelFile,
     evaluation: Annotated[
-        Path,
-        typer.Argument(
-            metavar="EVALUATION", help="A file that `privlearn evaluate` wrote.", show_default=False
-        ),
+        Path, typer.Argument(metavar="EVALUATION", help="A file that `privlearn evaluate` wrote.")
     ],
-    out: Annotated[Path, typer.Option(help="The new release file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The new release file to write.")],
     false_positive: Annotated[
         float, typer.Option(**NUMBER, help="Cost of a false alarm, in any unit.")
     ] = 1.0,
@@ -196,18 +187,13 @@ def describe(
     table: TableFile,
     schema: SchemaFile,
     epsilon: Annotated[
-        float,
-        typer.Option(
-            **NUMBER, help="Privacy loss of the whole description; inf: no privacy.", show_default=False
-        ),
+        float, typer.Option(**NUMBER, help="Privacy loss of the whole description; inf: no privacy.")
     ],
-    out: Annotated[Path, typer.Option(help="The file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
     delta: Annotated[
         float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6) many columns are far less noisy.")
     ] = 0.0,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Also write a page.", show_default=False)
-    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Also write a page.")] = None,
     correlations: Annotated[
         bool, typer.Option("--correlations/--no-correlations", help="Correlations of ordered columns.")
     ] = True,

@@ -71,28 +71,22 @@ TableFile = Annotated[
         help="The table: .csv, .tsv, .txt, .data or .dat (also .gz, .bz2 and .zst) or .parquet; a directory of such "
         "files or a quoted 'data/*.parquet', here or in storage (s3://bucket/data/). With the extra files: .xlsx, "
         ".xlsm, .sav, .zsav, .dta, .sas7bdat or .xpt.",
-        show_default=False,
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A release file.", show_default=False)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A release file.")]
 CertifiedFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
         help="A release, an evaluation, a description, estimates, a curvature, or a session's certificate (.json).",
-        show_default=False,
     ),
 ]
 SchemaFile = Annotated[
-    Path,
-    typer.Option("--schema", help="Public description of the table: .yaml or .json.", show_default=False),
+    Path, typer.Option("--schema", help="Public description of the table: .yaml or .json.")
 ]
-PlanFile = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="The parties' plan: .toml or .json.", show_default=False)
-]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The parties' plan: .toml or .json.")]
 OptionalOut = Annotated[
-    Path | None,
-    typer.Option("--out", help="Write to this file instead of the terminal.", show_default=False),
+    Path | None, typer.Option("--out", help="Write to this file instead of the terminal.")
 ]
 LedgerStore = Annotated[
     str,
@@ -100,7 +94,6 @@ LedgerStore = Annotated[
         "--ledger",
         metavar="PATH",
         help="File with the budgets, postgresql://user@host/database, or the holder's file OWNER.toml.",
-        show_default=False,
     ),
 ]
 
@@ -120,7 +113,6 @@ ChargedLedger = Annotated[
         "--ledger",
         metavar="PATH",
         help="Charge the budget in this file, or in postgresql://user@host/database.",
-        show_default=False,
     ),
 ]
 ChargedDataset = Annotated[
@@ -129,11 +121,7 @@ ChargedDataset = Annotated[
 ]
 Note = Annotated[
     str | None,
-    typer.Option(
-        "--note",
-        help="A line for the ledger that states the purpose. Do not write private data.",
-        show_default=False,
-    ),
+    typer.Option("--note", help="A line for the ledger that states the purpose. Do not write private data."),
 ]
 PartName = Annotated[
     str | None,
@@ -157,7 +145,6 @@ ExpectedRecords = Annotated[
         "--expected-records",
         metavar="NUMBER",
         help="With add_remove: the approximate number of records, from public knowledge.",
-        show_default=False,
     ),
 ]
 AcceptWeakPrivacy = Annotated[
@@ -168,12 +155,10 @@ AcceptWeakPrivacy = Annotated[
     ),
 ]
 Seed = Annotated[
-    int | None,
-    typer.Option("--seed", help="For tests only: the result is marked 'not private'.", show_default=False),
+    int | None, typer.Option("--seed", help="For tests only: the result is marked 'not private'.")
 ]
 SigningKey = Annotated[
-    Path | None,
-    typer.Option("--sign", metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False),
+    Path | None, typer.Option("--sign", metavar="KEY.pem", help="Sign with this Ed25519 key.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 ModelName = Annotated[

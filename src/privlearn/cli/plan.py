@@ -50,17 +50,13 @@ plan = typer.Typer(cls=_WithoutTables, rich_markup_mode="rich")
 @plan.callback(invoke_without_command=True)
 def forecast(
     context: typer.Context,
-    rows: Annotated[
-        int | None, typer.Option(help="Number of records, or of persons.", show_default=False)
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)] = None,
+    rows: Annotated[int | None, typer.Option(help="Number of records, or of persons.")] = None,
+    epsilon: Annotated[float | None, typer.Option(**NUMBER, help="Privacy loss.")] = None,
     schema: Annotated[
-        Path | None,
-        typer.Option(help="Public description of the table: .yaml or .json.", show_default=False),
+        Path | None, typer.Option(help="Public description of the table: .yaml or .json.")
     ] = None,
     columns: Annotated[
-        int | None,
-        typer.Option(help="Instead of a schema: number of columns of a plain array.", show_default=False),
+        int | None, typer.Option(help="Instead of a schema: number of columns of a plain array.")
     ] = None,
     classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
     delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6): Gaussian noise.")] = 0.0,
@@ -74,12 +70,9 @@ def forecast(
         typer.Option(
             metavar="PLAN",
             help="Instead of all these: the plan of several holders. Shows what each gains over training alone.",
-            show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Also draw a figure: .svg, .png or .pdf.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Also draw a figure: .svg, .png or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     force: Force = False,
 ) -> None:

@@ -26,18 +26,14 @@ if TYPE_CHECKING:
 def predict(
     model: ModelFile,
     table: TableFile,
-    out: Annotated[
-        Path | None, typer.Option(help="Write to this .csv file instead of the terminal.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write to this .csv file instead of the terminal.")] = None,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
     ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN",
-            help="Copy this column of the table, such as an identifier; may be repeated.",
-            show_default=False,
+            metavar="COLUMN", help="Copy this column of the table, such as an identifier; may be repeated."
         ),
     ] = None,
     schema: Annotated[

@@ -13,37 +13,26 @@ from privlearn.errors import InvalidParameter
 
 def refine(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(help="The release to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The release to write.")],
     merge: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN:A+B", help="Treat these values of a list as one.", show_default=False),
+        list[str] | None, typer.Option(metavar="COLUMN:A+B", help="Treat these values of a list as one.")
     ] = None,
     smooth: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN:REACH", help="Average over this many neighbours on each side.", show_default=False
-        ),
+        typer.Option(metavar="COLUMN:REACH", help="Average over this many neighbours on each side."),
     ] = None,
     monotone: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN:increasing",
-            help="Make the effect increasing (or decreasing).",
-            show_default=False,
-        ),
+        typer.Option(metavar="COLUMN:increasing", help="Make the effect increasing (or decreasing)."),
     ] = None,
     flatten: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Remove the effect of this column.", show_default=False),
+        list[str] | None, typer.Option(metavar="COLUMN", help="Remove the effect of this column.")
     ] = None,
     zero_noise: Annotated[
         bool, typer.Option("--zero-noise", help="Flatten columns below the noise.")
     ] = False,
     digits: Annotated[
-        int | None,
-        typer.Option(
-            "--round", metavar="DIGITS", help="Decimal places of the coefficients.", show_default=False
-        ),
+        int | None, typer.Option("--round", metavar="DIGITS", help="Decimal places of the coefficients.")
     ] = None,
     force: Force = False,
 ) -> None:

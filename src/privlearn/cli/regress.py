@@ -13,14 +13,10 @@ from privlearn.errors import InvalidParameter
 
 def regress(
     moments: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MOMENTS", help="The result of a run whose plan has targets.", show_default=False
-        ),
+        Path, typer.Argument(metavar="MOMENTS", help="The result of a run whose plan has targets.")
     ],
     target: Annotated[
-        list[str] | None,
-        typer.Option(help="Target to predict; may be repeated.", show_default="all targets"),
+        list[str] | None, typer.Option(help="Target to predict; may be repeated.", show_default="all targets")
     ] = None,
     regularization: Annotated[
         float | None,

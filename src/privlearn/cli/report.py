@@ -28,13 +28,10 @@ def report(
     ] = None,
     form: Annotated[str, typer.Option("--format", help="md, html or json.")] = "md",
     evaluation: Annotated[
-        Path | None, typer.Option(help="An evaluation of this model, for its accuracy.", show_default=False)
+        Path | None, typer.Option(help="An evaluation of this model, for its accuracy.")
     ] = None,
     ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH", help="The data set's ledger; with --publish-budget.", show_default=False
-        ),
+        str | None, typer.Option(metavar="PATH", help="The data set's ledger; with --publish-budget.")
     ] = None,
     dataset: ChargedDataset = None,
     publish_budget: Annotated[
@@ -45,10 +42,7 @@ def report(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Write to this file, or all reports to this directory, instead of the terminal.",
-            show_default=False,
-        ),
+        typer.Option(help="Write to this file, or all reports to this directory, instead of the terminal."),
     ] = None,
     force: Force = False,
 ) -> None:

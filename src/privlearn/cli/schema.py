@@ -39,9 +39,7 @@ def schema(
     names: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...",
-            help="The names of the columns, if the first line does not contain them.",
-            show_default=False,
+            metavar="A,B,...", help="The names of the columns, if the first line does not contain them."
         ),
     ] = None,
     force: Force = False,
@@ -72,12 +70,8 @@ def schema(
 def discover(
     table: TableFile,
     schema: SchemaFile,
-    epsilon: Annotated[
-        float, typer.Option(**NUMBER, help="Privacy loss of everything marked.", show_default=False)
-    ],
-    out: Annotated[
-        Path, typer.Option(help="The complete schema to write, .yaml or .json.", show_default=False)
-    ],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss of everything marked.")],
+    out: Annotated[Path, typer.Option(help="The complete schema to write, .yaml or .json.")],
     delta: Annotated[
         float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6) bounds are more accurate; lists need it.")
     ] = 0.0,

@@ -23,10 +23,7 @@ _REQUIRED = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "python_multip
 
 def serve(
     owner: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="OWNER", help="The holder's file: data sets, budgets, analysts.", show_default=False
-        ),
+        Path | None, typer.Argument(metavar="OWNER", help="The holder's file: data sets, budgets, analysts.")
     ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve simulated records instead, and print keys to try it.")
@@ -39,10 +36,7 @@ def serve(
         ),
     ] = None,
     port: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=65535, help="Instead of the port in the file; 0: any free port.", show_default=False
-        ),
+        int | None, typer.Option(min=0, max=65535, help="Instead of the port in the file; 0: any free port.")
     ] = None,
     openapi: Annotated[
         bool, typer.Option("--openapi", help="Print the OpenAPI description of the HTTP interface and exit.")
@@ -122,7 +116,6 @@ def upgrade(
         typer.Argument(
             metavar="LEDGER",
             help="File with the budgets, postgresql://user@host/database, or the holder's file OWNER.toml.",
-            show_default=False,
         ),
     ],
     check: Annotated[bool, typer.Option("--check", help="Only print what would be done.")] = False,
@@ -173,9 +166,7 @@ def _while_no_server_runs(store: str, server: ServerSettings | None) -> Abstract
 
 
 def restored(
-    owner: Annotated[
-        Path, typer.Argument(metavar="OWNER.toml", help="The holder's file.", show_default=False)
-    ],
+    owner: Annotated[Path, typer.Argument(metavar="OWNER.toml", help="The holder's file.")],
     lost: Annotated[
         list[str] | None,
         typer.Option(

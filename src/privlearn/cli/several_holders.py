@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 
 
 def identity(
-    name: Annotated[
-        str, typer.Argument(help="The name in the plan: a party, or coordinator.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(help="The name in the plan: a party, or coordinator.")],
     host: Annotated[
         list[str] | None,
         typer.Option(
-            help="Coordinator: a host name or address that parties use; also writes a TLS certificate.",
-            show_default=False,
+            help="Coordinator: a host name or address that parties use; also writes a TLS certificate."
         ),
     ] = None,
     directory: Annotated[Path, typer.Option(help="Directory for the files.")] = Path(),
@@ -78,18 +75,14 @@ def identity(
 
 
 def party(
-    settings: Annotated[
-        Path, typer.Argument(metavar="MINE.toml", help="This party's settings.", show_default=False)
-    ],
+    settings: Annotated[Path, typer.Argument(metavar="MINE.toml", help="This party's settings.")],
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.")
     ] = None,
     give_back: Annotated[
         bool,
         typer.Option(
-            "--give-back",
-            help="Only give back what a stopped run of the plan reserved and did not use.",
+            "--give-back", help="Only give back what a stopped run of the plan reserved and did not use."
         ),
     ] = False,
 ) -> None:
@@ -178,11 +171,7 @@ def coordinate(
         Path | None, typer.Option(help="The release file to write.", show_default="PLAN.privlearn")
     ] = None,
     wait: Annotated[
-        float,
-        typer.Option(
-            **NOT_NEGATIVE,
-            help="Seconds to wait for parties to connect, or to reconnect.",
-        ),
+        float, typer.Option(**NOT_NEGATIVE, help="Seconds to wait for parties to connect, or to reconnect.")
     ] = 600.0,
     patience: Annotated[
         float, typer.Option(**NOT_NEGATIVE, help="Seconds to wait for an answer of a party.")
@@ -190,16 +179,11 @@ def coordinate(
     page: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=65535,
-            metavar="PORT",
-            help="Also show the state of the run at http://127.0.0.1:PORT.",
-            show_default=False,
+            min=1, max=65535, metavar="PORT", help="Also show the state of the run at http://127.0.0.1:PORT."
         ),
     ] = None,
     end: Annotated[
-        bool,
-        typer.Option("--end", help="End the run: inform the parties, and delete its state."),
+        bool, typer.Option("--end", help="End the run: inform the parties, and delete its state.")
     ] = False,
     force: Force = False,
 ) -> None:

@@ -11,7 +11,7 @@ import typer
 from privlearn.cli.options import NUMBER, Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.errors import InvalidParameter
 
-PartFile = Annotated[Path, typer.Option(help="The file to write: .csv or .parquet.", show_default=False)]
+PartFile = Annotated[Path, typer.Option(help="The file to write: .csv or .parquet.")]
 
 
 def split(
@@ -28,8 +28,7 @@ def split(
     ] = None,
     neighbours: Neighbouring = "replace_one",
     seed: Annotated[
-        str | None,
-        typer.Option(help="Public; the same seed gives the same parts.", show_default="a new one"),
+        str | None, typer.Option(help="Public; the same seed gives the same parts.", show_default="a new one")
     ] = None,
     force: Force = False,
 ) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def compare(
     table: TableFile,
     schema: SchemaFile,
-    out: Annotated[Path, typer.Option(help="The page to write, .html.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The page to write, .html.")],
     epsilons: Annotated[str, typer.Option(help="Comma-separated.")] = "0.05,0.1,0.3,1,3",
     delta: Annotated[float, typer.Option(**NUMBER, help="For the methods with Gaussian noise.")] = 1e-6,
     seeds: Annotated[int, typer.Option(help="Random splits to average over.", min=1)] = 3,
@@ -98,11 +98,9 @@ def _parse_epsilons(text: str) -> list[float]:
 
 
 def bounds(
-    rows: Annotated[int, typer.Option(help="Number of records.", show_default=False)],
-    regularization: Annotated[
-        float, typer.Option("--lambda", **NUMBER, help="Regularization.", show_default=False)
-    ],
-    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)],
+    rows: Annotated[int, typer.Option(help="Number of records.")],
+    regularization: Annotated[float, typer.Option("--lambda", **NUMBER, help="Regularization.")],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss.")],
     delta: Annotated[float, typer.Option(**NUMBER, help="For Gaussian noise and PINP.")] = 1e-6,
     kernel: Annotated[str, typer.Option(help="linear, rbf or cauchy, with k(x, x) <= 1.")] = "rbf",
     columns: Annotated[int, typer.Option(help="Columns of the encoded rows.")] = 100,
@@ -115,9 +113,7 @@ def bounds(
     loss: Annotated[str, typer.Option(help="hinge, logistic, huber_hinge, smoothed_hinge, ...")] = "hinge",
     queries: Annotated[int, typer.Option(help="Number of queries that PINP must answer.", min=1)] = 10_000,
     neighbours: Neighbouring = "replace_one",
-    out: Annotated[
-        Path | None, typer.Option(help="Also draw a figure: .svg, .png or .pdf.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Also draw a figure: .svg, .png or .pdf.")] = None,
     force: Force = False,
 ) -> None:
     """Show what the theorems guarantee and exclude, before any data is read.
@@ -165,10 +161,7 @@ _SUFFIXES = ("csv", "txt", *_IMAGES)
 
 def reproduce(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]", help="The experiment; without it, all are listed.", show_default=False
-        ),
+        str | None, typer.Argument(metavar="[NAME]", help="The experiment; without it, all are listed.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few seconds, on a small sample.")] = False,
     out: Annotated[

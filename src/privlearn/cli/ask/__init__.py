@@ -27,12 +27,9 @@ def describe(
         Path | None,
         typer.Option(help="A file with your key that only you may read.", show_default="$PRIVLEARN_KEY"),
     ] = None,
-    ca: Annotated[
-        Path | None, typer.Option(help="Certificate (PEM) of a private authority.", show_default=False)
-    ] = None,
+    ca: Annotated[Path | None, typer.Option(help="Certificate (PEM) of a private authority.")] = None,
     plain_http: Annotated[
-        bool,
-        typer.Option("--plain-http", help="Allow http:// to another machine, if a tunnel encrypts it."),
+        bool, typer.Option("--plain-http", help="Allow http:// to another machine, if a tunnel encrypts it.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the server's answer as JSON.")] = False,
 ) -> None:

@@ -74,9 +74,7 @@ def synthetic(
     context: typer.Context,
     name: DataSetName,
     rows: Annotated[int, typer.Option(min=1, help="Number of rows.")] = 100,
-    seed: Annotated[
-        int | None, typer.Option(help="The same seed gives the same rows.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
     out: OutCsv = None,
     force: Force = False,
 ) -> None:
@@ -116,9 +114,7 @@ def jobs(context: typer.Context) -> None:
 
 def cancel(
     context: typer.Context,
-    job: Annotated[
-        str, typer.Argument(metavar="JOB", help="Its id, as `jobs` shows it.", show_default=False)
-    ],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Its id, as `jobs` shows it.")],
 ) -> None:
     """End a job that waits or runs. Its reserved cost stays spent.
 
@@ -143,9 +139,7 @@ def events(
     show_list(context, client_of(context).events(limit), columns, "The log is empty.")
 
 
-Request = Annotated[
-    str, typer.Argument(metavar="JOB", help="Its id, as `approvals` shows it.", show_default=False)
-]
+Request = Annotated[str, typer.Argument(metavar="JOB", help="Its id, as `approvals` shows it.")]
 
 
 def approvals(context: typer.Context) -> None:
@@ -176,7 +170,7 @@ def approve(
 def decline(
     context: typer.Context,
     job: Request,
-    reason: Annotated[str, typer.Option(help="For the analyst and the log.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="For the analyst and the log.")],
 ) -> None:
     """Decline another person's request: it ends without a charge. Needs an approver's key.
 

@@ -22,22 +22,16 @@ if TYPE_CHECKING:
 
 _MAX_KEY_BYTES = 1000
 
-DataSetName = Annotated[
-    str, typer.Argument(metavar="DATASET", help="Its name on the server.", show_default=False)
-]
-Epsilon = Annotated[float, typer.Option(**NUMBER, help="Privacy loss to charge.", show_default=False)]
+DataSetName = Annotated[str, typer.Argument(metavar="DATASET", help="Its name on the server.")]
+Epsilon = Annotated[float, typer.Option(**NUMBER, help="Privacy loss to charge.")]
 Delta = Annotated[float, typer.Option(**NUMBER, help="Delta to charge.")]
 Learner = Annotated[str | None, typer.Option(help="One of those on offer.", show_default="the first")]
 Purpose = Annotated[
-    str | None,
-    typer.Option(
-        help="Purpose of the result; required where a second person must approve it.", show_default=False
-    ),
+    str | None, typer.Option(help="Purpose of the result; required where a second person must approve it.")
 ]
-LegalBasis = Annotated[str | None, typer.Option(help="Legal basis; required there too.", show_default=False)]
+LegalBasis = Annotated[str | None, typer.Option(help="Legal basis; required there too.")]
 OutCsv = Annotated[
-    Path | None,
-    typer.Option("--out", help="Write to this .csv file instead of the terminal.", show_default=False),
+    Path | None, typer.Option("--out", help="Write to this .csv file instead of the terminal.")
 ]
 
 

@@ -30,16 +30,13 @@ if TYPE_CHECKING:
 
     from privlearn.client import RemoteJob, RemoteResult
 
-ResultFile = Annotated[
-    Path | None, typer.Option("--out", help="Write the result's content to this file.", show_default=False)
-]
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.", show_default=False)]
+ResultFile = Annotated[Path | None, typer.Option("--out", help="Write the result's content to this file.")]
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 Points = Annotated[
     Path | None,
     typer.Option(
         help="Your public points: .csv or .parquet. They are stored in the release. "
-        "The word schema: drawn from it.",
-        show_default=False,
+        "The word schema: drawn from it."
     ),
 ]
 Trial = Annotated[bool, typer.Option("--trial", help="Free, on made-up rows: to try the call.")]
@@ -56,7 +53,7 @@ def release(
     context: typer.Context,
     name: DataSetName,
     epsilon: Epsilon,
-    out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The release file to write.")],
     delta: Delta = 0.0,
     learner: Learner = None,
     points: Points = None,
@@ -122,15 +119,12 @@ def session(
 
 def job(
     context: typer.Context,
-    kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="One of `privlearn ask kinds`.", show_default=False)
-    ],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="One of `privlearn ask kinds`.")],
     name: DataSetName,
     epsilon: Epsilon,
     delta: Delta = 0.0,
     field: Annotated[
-        list[str] | None,
-        typer.Option(help="A field of the kind: NAME=VALUE, as JSON or as text.", show_default=False),
+        list[str] | None, typer.Option(help="A field of the kind: NAME=VALUE, as JSON or as text.")
     ] = None,
     out: ResultFile = None,
     points: Points = None,
@@ -159,7 +153,7 @@ def job(
 
 def result(
     context: typer.Context,
-    result: Annotated[str, typer.Argument(metavar="RESULT", help="Its id.", show_default=False)],
+    result: Annotated[str, typer.Argument(metavar="RESULT", help="Its id.")],
     out: ResultFile = None,
     force: Force = False,
 ) -> None:
@@ -176,9 +170,7 @@ def result(
 def predict(
     context: typer.Context,
     session: SessionId,
-    table: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The rows: .csv, .csv.gz or .parquet.", show_default=False)
-    ],
+    table: Annotated[Path, typer.Argument(metavar="FILE", help="The rows: .csv, .csv.gz or .parquet.")],
     out: OutCsv = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the scores and the source of each answer.")
@@ -215,7 +207,7 @@ def sessions(context: typer.Context) -> None:
 def certificate(
     context: typer.Context,
     session: SessionId,
-    out: Annotated[Path, typer.Option(help="The .json file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The .json file to write.")],
     force: Force = False,
 ) -> None:
     """Fetch a session's certificate, from which anyone can recompute its guarantee.
@@ -258,8 +250,8 @@ def releases(context: typer.Context) -> None:
 
 def download(
     context: typer.Context,
-    release: Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id.")],
+    out: Annotated[Path, typer.Option(help="The release file to write.")],
     force: Force = False,
 ) -> None:
     """Fetch a released model, verified.
@@ -277,15 +269,13 @@ def download(
 def evaluate(
     context: typer.Context,
     name: DataSetName,
-    release: Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id.", show_default=False)],
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id.")],
     epsilon: Epsilon,
-    out: Annotated[Path, typer.Option(help="The evaluation's file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The evaluation's file to write.")],
     delta: Delta = 0.0,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Also report the errors of each group of this column.", show_default=False
-        ),
+        typer.Option(metavar="COLUMN", help="Also report the errors of each group of this column."),
     ] = None,
     trial: Trial = False,
     purpose: Purpose = None,

@@ -20,15 +20,12 @@ ClusterAddress = Annotated[
         "--cluster",
         metavar="ADDRESS",
         help="tls://HOST:PORT of a Dask scheduler whose workers keep the rows and return sums (how-to/cluster.md).",
-        show_default=False,
     ),
 ]
 
 
 def _pem(name: str, what: str) -> Any:
-    return Annotated[
-        Path | None, typer.Option(f"--cluster-{name}", metavar="PEM", help=what, show_default=False)
-    ]
+    return Annotated[Path | None, typer.Option(f"--cluster-{name}", metavar="PEM", help=what)]
 
 
 ClusterCa = _pem("ca", "The authority that signed the cluster's certificates.")

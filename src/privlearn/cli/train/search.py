@@ -22,7 +22,6 @@ SearchGrid = Annotated[
         "--search",
         metavar="NAME=A,B,...",
         help="Values to choose from privately; may be repeated. Tuning costs accuracy: see docs/how-to/tuning.md.",
-        show_default=False,
     ),
 ]
 SearchMethod = Annotated[
@@ -37,7 +36,6 @@ PublicValidation = Annotated[
         "--public-validation",
         metavar="FILE",
         help="Public rows with the target: --search then uses them, free of charge.",
-        show_default=False,
     ),
 ]
 

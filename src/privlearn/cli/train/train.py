@@ -139,13 +139,11 @@ def complete_schema(
 def train(
     table: TableFile,
     schema: SchemaFile,
-    epsilon: Annotated[
-        float, typer.Option(**NUMBER, help="Privacy loss; inf: no privacy.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss; inf: no privacy.")],
+    out: Annotated[Path, typer.Option(help="The release file to write.")],
     delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6): Gaussian noise.")] = 0.0,
     target: Annotated[
-        str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
+        str | None, typer.Option(help="Column to predict; must be the schema's target.")
     ] = None,
     model: ModelName = None,
     loss: LossName = None,
@@ -162,7 +160,6 @@ def train(
             metavar="FILE",
             help="Unlabelled public rows like those to predict: landmarks for any kernel. "
             "The word schema: drawn from it.",
-            show_default=False,
         ),
     ] = None,
     mechanism: Annotated[
