@@ -15,6 +15,7 @@ import ast
 import statistics
 import sys
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def main() -> None:
     options = parser.parse_args()
     text = table([*options.trees, PACKAGE])
     print(text, end="")
+    print_unusual_lengths(PACKAGE)
     if options.flows:
         for name, count in count_files().items():
             print(f"| files touched: {name} | {count} |")
@@ -75,7 +77,7 @@ def measure(package: Path) -> dict[str, str]:
         "files": f"{len(sources)}",
         "lines": f"{sum(lengths)}",
         "lines of a file, median and largest": f"{statistics.median(lengths):.0f}, {max(lengths)}",
-        "files outside 60 to 300 lines": f"{sum(not 60 <= length <= 300 for length in lengths)}",
+        "files outside 60 to 300 lines": f"{len(unusual_lengths(package))}",
         "lines of a function, median and 90th percentile": f"{statistics.median(functions):.0f}, "
         f"{functions[int(0.9 * len(functions))]}",
         "share of lines that are imports": f"{100 * imported / sum(lengths):.1f} %",
@@ -90,6 +92,65 @@ def measure(package: Path) -> dict[str, str]:
         "modules that tests import by path": str(modules_in_tests(package, parsed)),
     }
 
+
+def unusual_lengths(package: Path) -> dict[str, int]:
+    """Return the lines of each file outside 60 to 300; an `__init__.py`, a docstring and names, may be shorter."""
+    lengths = {
+        source.relative_to(package).as_posix(): len(source.read_text(encoding="utf-8").splitlines())
+        for source in sorted(package.rglob("*.py"))
+    }
+    return {
+        name: length
+        for name, length in lengths.items()
+        if length > 300 or (length < 60 and not name.endswith("__init__.py"))
+    }
+
+
+def print_unusual_lengths(package: Path) -> None:
+    """Print the files outside 60 to 300 lines, each with the reason that REASONS states for it."""
+    for name, length in sorted(unusual_lengths(package).items(), key=lambda item: item[1]):
+        reason = next((reason for pattern, reason in REASONS.items() if fnmatch(name, pattern)), "split it")
+        print(f"{length:4d} {name}: {reason}")
+
+
+REASONS = {
+    "_*.py": "what Python or the build asks for, and no more",
+    "budget/storage/migrations/versions/*": "a first revision has nothing to change",
+    "budget/storage/shared.py": "below SQLite and PostgreSQL, which import it",
+    "estimators/by_name.py": "the one table of names, above all estimators",
+    "mechanisms/statistics/*": "one theorem",
+    "parties/listening.py": "shared by parties and server, and by nothing else",
+    "parties/run/noisy_answers.py": "above agreements, which the answers are below",
+    "server/refusals.py": "below all other modules of the server",
+    "statistics/page.py": "shared by two kinds of page",
+    "mechanisms/session/pinp.py": "one theorem with two calibrations",
+    "mechanisms/task.py": "one value: all public parameters, each with its bound",
+    "mechanisms/summed/summed.py": "one interface, with the cost of each of its questions",
+    "features/kernels.py": "a registry: one class per kernel",
+    "solvers/losses.py": "a registry: one class per loss",
+    "solvers/problem.py": "one value: the objective, with the rounding of each of its sums",
+    "export/as_*.py": "one language, one table of its expressions",
+    "export/standalone.py": "copied into exports as one file",
+    "cli/train/train.py": "one command: a third of it is its options",
+    "cli/options.py": "the one place of shared options",
+    "cli/ask/results.py": "eleven short commands",
+    "cli/several_holders.py": "four commands, half of it options and help",
+    "client/client.py": "one class with a method per request",
+    "data/encoding/lookup_rows.py": "one data structure with its worked example",
+    "data/sources/row_source.py": "one interface and its few implementations",
+    "data/sources/table.py": "one border: all kinds of table in memory",
+    "data/sources/read_columns.py": "one grammar, applied to each type of column",
+    "release/base_certificate.py": "one value: all that certificates share",
+    "release/encoders.py": "one format, written and read",
+    "release/model.py": "one format, written and read",
+    "budget/composition.py": "two compositions with one interface",
+    "budget/ledger.py": "one class with a method per operation",
+    "parties/run/party_run.py": "one protocol, read from top to bottom",
+    "parties/secure_sum/party.py": "one protocol, read from top to bottom",
+    "server/holder/settings.py": "one file, owner.toml: a class per section",
+    "server/jobs/queue.py": "one table of the store and all its transitions",
+}
+"""Why a file is shorter or longer than others."""
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 NOT_COUNTED = {"__pycache__", "__init__.py", "__main__.py", "_version.py", "py.typed"}

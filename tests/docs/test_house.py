@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tools.house import BEGIN, END, PACKAGE, PAGE, measure
+import ast
+from fnmatch import fnmatch
+
+from tools.house import BEGIN, END, PACKAGE, PAGE, REASONS, measure
 
 
 def test_the_page_shows_what_is_measured() -> None:
@@ -13,3 +16,14 @@ def test_the_page_shows_what_is_measured() -> None:
 
 def test_imports_have_no_cycle() -> None:
     assert measure(PACKAGE)["modules in import cycles, late imports counted"] == "0"
+
+
+def test_every_folder_says_what_it_is_for() -> None:
+    for source in PACKAGE.rglob("__init__.py"):
+        text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+        assert 3 <= len(text.splitlines()) <= 10, source
+
+
+def test_reasons_are_about_files_that_exist() -> None:
+    names = [source.relative_to(PACKAGE).as_posix() for source in PACKAGE.rglob("*.py")]
+    assert [pattern for pattern in REASONS if not any(fnmatch(name, pattern) for name in names)] == []

@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
 from privlearn.cli import app
-from privlearn.client.connection import Unreachable
-from privlearn.client.server_key import server_key
+from privlearn.client.connection import Unreachable, server_key
 from privlearn.errors import InvalidParameter
 from privlearn.release import verify_bytes
 from privlearn.release.signatures import key_hex

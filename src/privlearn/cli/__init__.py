@@ -2,7 +2,7 @@
 
 Commands parse their options, call the library, and print. They import what they need when they run, so that --help is
 fast. May import everything. Start with `options.py` (shared options, the number parser, ledgers) and `terminal.py`
-(tables, progress, errors); `check.py` is a short complete command.
+(tables, progress, errors); `split.py` is a short complete command.
 """
 
 from __future__ import annotations
@@ -17,22 +17,18 @@ from privlearn._version import __version__
 from privlearn.cli.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
-from privlearn.cli.check import check
-from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
-from privlearn.cli.effects import explain
+from privlearn.cli.effects import curvature, explain
 from privlearn.cli.estimate import estimate
-from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.log import log
 from privlearn.cli.measure import describe, evaluate, threshold
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
-from privlearn.cli.refine import refine
-from privlearn.cli.regress import regress
-from privlearn.cli.report import report
-from privlearn.cli.schema import discover, schema
+from privlearn.cli.refine import refine, regress
+from privlearn.cli.report import export, report
+from privlearn.cli.schema import check, discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
 from privlearn.cli.split import split

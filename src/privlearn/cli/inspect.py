@@ -69,7 +69,7 @@ def verify(
 
 
 def _key_of(server: str) -> PublicKey:
-    from privlearn.client.server_key import server_key
+    from privlearn.client.connection import server_key
     from privlearn.release.signatures import read_public_key
 
     return server_key(server) if "://" in server else read_public_key(server)

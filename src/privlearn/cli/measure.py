@@ -30,6 +30,7 @@ from privlearn.cli.options import (
     part_of,
     print_balance,
     print_guarantee,
+    read_signing_key,
 )
 from privlearn.errors import InvalidParameter
 
@@ -82,7 +83,6 @@ def evaluate(
     """
     from privlearn.data.schema.schema import Schema
     from privlearn.release.artifact import Release
-    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.evaluation import evaluate as measure
     from privlearn.statistics.evaluation.page import write_page
     from privlearn.statistics.evaluation.subject import schema_of
@@ -90,7 +90,7 @@ def evaluate(
     check_writable_apart(out, page, force)
     release = Release.load(model)
     description = schema_of(release, None if schema is None else Schema.load(schema))
-    key = None if sign is None else read_private_key(sign)
+    key = read_signing_key(sign)
     split_part = part_of(table, part, description)
     budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
     with open_with_progress(table, description, "evaluating", split_part) as rows:
@@ -163,12 +163,11 @@ def threshold(
         --calibrate --out careful.privlearn
     """
     from privlearn.release.artifact import Release
-    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.evaluation import Evaluation
 
     check_writable(out, force)
     release, evaluated = Release.load(model), Evaluation.load(evaluation)
-    key = None if sign is None else read_private_key(sign)
+    key = read_signing_key(sign)
     if at is not None and (false_positive, false_negative) != (1.0, 1.0):
         raise InvalidParameter("--at sets the threshold itself. Omit --false-positive and --false-negative.")
     value = at
@@ -219,13 +218,12 @@ def describe(
         --delta 1e-6 --ledger budgets.db --out census.description --page census.html
     """
     from privlearn.data.schema.schema import Schema
-    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.description import describe as measure
     from privlearn.statistics.description.page import write_page
 
     check_writable_apart(out, page, force)
     description = Schema.load(schema)
-    key = None if sign is None else read_private_key(sign)
+    key = read_signing_key(sign)
     split_part = part_of(table, part, description)
     budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
     with open_with_progress(table, description, "counting", split_part) as rows:

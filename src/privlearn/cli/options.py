@@ -16,6 +16,8 @@ from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from privlearn.budget.ledger import Ledger
     from privlearn.data.parts import Part
     from privlearn.data.schema.schema import Schema
@@ -204,6 +206,15 @@ def check_writable_apart(out: Path, page: Path | None, force: bool) -> None:
     check_writable(page, force)
     if page is not None and out.resolve() == page.resolve():
         raise InvalidParameter(f"--out and --page are both {out}. Give the page another name.")
+
+
+def read_signing_key(path: Path | None) -> Ed25519PrivateKey | None:
+    """Return the key of --sign, read before anything is charged; None without the option."""
+    if path is None:
+        return None
+    from privlearn.release.signatures import read_private_key
+
+    return read_private_key(path)
 
 
 def open_ledger(

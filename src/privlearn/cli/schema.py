@@ -1,4 +1,4 @@
-"""`privlearn schema` writes a template; `privlearn discover` estimates privately what it leaves open."""
+"""Schemas: `privlearn schema` writes a template, `check` lists problems of a table, `discover` estimates bounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from privlearn.cli.options import (
     open_with_progress,
     print_balance,
 )
-from privlearn.cli.terminal import join_values, print_table, warn
+from privlearn.cli.terminal import LateProgress, join_values, print_table, warn
 
 if TYPE_CHECKING:
     from privlearn.data.schema.draft import SchemaDraft
@@ -147,3 +147,36 @@ def _estimates(name: str, draft: SchemaDraft, schema: Schema) -> str:
         return join_values(getattr(part, "classes", None) or part.values)
     sides = [bound.side for bound in draft.bounds if bound.column == name]
     return ", ".join(f"{side} {getattr(part, side):.6g}" for side in sides)
+
+
+def check(table: TableFile, schema: SchemaFile) -> None:
+    """List all problems of a table at once: missing columns, gaps, unknown and unreadable cells.
+
+    For the holder's own screen. The counts are exact and no budget is charged for them,
+    so they are PRIVATE: do not share them, and do not take bounds or lists from them.
+
+    \b
+    Exit codes:
+      0  the table can be used for training
+      1  a problem would stop the training
+
+    \b
+    Example:
+      privlearn check census.csv --schema census.schema.yaml
+    """
+    from privlearn.data.schema.schema import Schema
+    from privlearn.data.table_check import check_table
+
+    description = Schema.load(schema)
+    with LateProgress(f"reading {table}"):
+        result = check_table(table, description)
+    warn("PRIVATE: exact counts of the table's cells. They stay with its holder.")
+    if result.findings:
+        rows = [(item.column or "", item.what, "yes" if item.stops else "") for item in result.findings]
+        print_table(("column", "problem", "stops"), rows)
+    size = f"{result.rows} rows, {len(description.columns)} columns"
+    if not result.problems:
+        typer.echo(f"{size}: nothing stops a training. Next: privlearn train {table} --schema {schema} ...")
+        return
+    typer.echo(f"{size}: {result.problems} problem{'s' * (result.problems != 1)} would stop a training.")
+    raise typer.Exit(1)

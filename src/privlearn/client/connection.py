@@ -1,4 +1,4 @@
-"""The connection to a server: its address, requests with safe repetition, and problems as exceptions."""
+"""The connection to a server: its address, requests with safe repetition, problems as exceptions, its public key."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import httpx2
 
 from privlearn import errors
 from privlearn.errors import InvalidParameter, LedgerError, PrivlearnError, is_loopback
+from privlearn.release.signatures import PublicKey, parse_public_key
 from privlearn.server import refusals
 from privlearn.server.refusals import AccessRefused, Conflict, Forbidden, NotFound, TooLarge, TooMany
 
@@ -222,3 +223,33 @@ def trust(authority: str | Path | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=str(authority))
     except (OSError, ssl.SSLError):
         raise InvalidParameter(f"{authority} is not a certificate in PEM form that can be read") from None
+
+
+ADDRESS = "/.well-known/privlearn.pem"
+_SECONDS = 30.0
+
+
+def server_key(url: str, *, verify: str | Path | None = None) -> PublicKey:
+    """Ask a server for its public key; whose server it is, its TLS certificate says.
+
+    Parameters
+    ----------
+    url : str
+        Its address; without TLS only this machine's own is taken.
+    verify : path, optional
+        As in `Client`.
+    """
+    base = validate_url(url, plain_http=False)
+    secure = base.startswith("https:")
+    try:
+        answer = httpx2.get(
+            base + ADDRESS,
+            verify=trust(verify) if secure else False,
+            timeout=_SECONDS,
+            trust_env=secure,
+        )
+    except httpx2.HTTPError as error:
+        raise Unreachable(f"{url} gives no answer ({type(error).__name__}): check the address") from None
+    if answer.status_code != httpx2.codes.OK:
+        raise Unreachable(f"{url} has no public key to show: ask its holder whether it signs")
+    return parse_public_key(answer.content, base + ADDRESS)

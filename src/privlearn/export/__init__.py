@@ -5,7 +5,7 @@ that writes a scorecard in one language; `standalone.py` is the program that pre
 `report/` writes texts for people. May import everything up to `statistics`. Start with `scorecard.py`.
 """
 
-from privlearn.export import as_html, as_onnx, as_python, as_sql
+from privlearn.export import as_onnx, as_program, as_sql
 from privlearn.export.by_row import RowPredictor
 from privlearn.export.fold import scorecard
 from privlearn.export.scorecard import Scorecard
@@ -16,9 +16,8 @@ __all__ = [
     "ExportTarget",
     "RowPredictor",
     "Scorecard",
-    "as_html",
     "as_onnx",
-    "as_python",
+    "as_program",
     "as_sql",
     "export_release",
     "register_target",

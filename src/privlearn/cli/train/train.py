@@ -35,6 +35,7 @@ from privlearn.cli.options import (
     part_of,
     print_balance,
     print_guarantee,
+    read_signing_key,
 )
 from privlearn.cli.schema import show_private_bounds
 from privlearn.cli.terminal import LateProgress, warn
@@ -222,14 +223,13 @@ def train(
     from privlearn.data.sources.passes import spill_to, watch_passes
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
-    from privlearn.release.signatures import read_private_key
 
     check_writable(out, force)
     draft = SchemaDraft.load(schema)
     description = draft.stand_in
     _check_target(description, target)
     grid = read_grid(search, public_validation)
-    key = None if sign is None else read_private_key(sign)
+    key = read_signing_key(sign)
     split_part = part_of(table, part, description)
     budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
     total = Guarantee(epsilon, delta, neighbours)

@@ -1,10 +1,10 @@
 """Reports about a release for the people who decide about it, written from the release and never from rows.
 
 `properties.py` collects what the files state, `report.py` writes reports as Markdown, HTML or JSON, and each other
-module is one report. Start with `privacy_label.py`, the shortest.
+module has one or two reports. Start with `model_card.py`. May import what `export` may import.
 """
 
-from privlearn.export.report import checklist, ethics, model_card, privacy_label, registry
+from privlearn.export.report import checklist, ethics, model_card, registry
 from privlearn.export.report.properties import ReleaseProperties
 from privlearn.export.report.report import FORMATS, REPORTS, Report, register_report, write_report
 
@@ -16,7 +16,6 @@ __all__ = [
     "checklist",
     "ethics",
     "model_card",
-    "privacy_label",
     "register_report",
     "registry",
     "write_report",

@@ -1,4 +1,8 @@
-"""Write a page with a form: raw cells in, the prediction and the contribution of each column out. No requests."""
+"""Write a release as a program without dependencies: a page with a form, or one Python file.
+
+The page takes raw cells and shows the prediction and the contribution of each column; it sends no requests. The file is
+`standalone.py` with the grammar of cells and the scorecard in it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import datetime
 from html import escape
 from importlib.resources import files
 
+from privlearn.errors import ReleaseError
 from privlearn.export.scorecard import Amounts, ListInput, NumberInput, Scorecard
 from privlearn.export.target import ExportTarget, comment_lines, register_target
 from privlearn.release.html import BLUE, ORANGE, page
@@ -89,3 +94,24 @@ def _number(column: NumberInput) -> str:
         f'<input data-column="COLUMN" type="number" step="any" min="{lower}" max="{upper}" value="{start}">'
         f"<small>{lower} to {upper}</small>"
     )
+
+
+_EMPTY = 'json.loads("null")'
+_GRAMMAR = "from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell\n"
+_FUTURE = "from __future__ import annotations\n"
+
+
+@register_target
+class PythonTarget(ExportTarget):
+    name = "python"
+    suffix = ".py"
+
+    def write(self, card: Scorecard) -> bytes:
+        source = files("privlearn.export").joinpath("standalone.py").read_text(encoding="utf-8")
+        grammar = files("privlearn.data.schema").joinpath("cell_grammar.py").read_text(encoding="utf-8")
+        if source.count(_EMPTY) != 1 or source.count(_GRAMMAR) != 1 or grammar.count(_FUTURE) != 1:
+            raise ReleaseError("the installed privlearn is damaged. Install it again.")
+        source = source.replace(_GRAMMAR, grammar.split(_FUTURE)[1])
+        filled = f"json.loads({card.model_dump_json()!a})"
+        heading = "".join(f"# {line}\n" for line in comment_lines(card))
+        return (heading + source.replace(_EMPTY, filled)).encode()
