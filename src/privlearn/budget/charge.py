@@ -106,6 +106,7 @@ class Reservation:
         reserved = rows.pop("reserved", None)
         if reserved is None:
             raise LedgerError(f"reservation {self.id} is not in the ledger at {self.store}. Reserve again.")
+        # Settling twice the same way is a retry, and adds nothing; settling the other way is refused.
         if rows.keys() - {kind}:
             raise LedgerError(f"reservation {self.id} cannot be {kind} any more. Reserve again.")
         if not rows:
@@ -226,6 +227,8 @@ class Charge:
         budget = budget_of_rows(self.ledger, self.part, self.schema)
         if budget is None:
             return self._run(compute)
+        # The reservation is durable before the first row is touched: a crash wastes budget, and never overspends
+        # it.
         with budget.reserve(self.cost, self.purpose, self._digest) as reservation:
 
             def compute_and_commit() -> Result:
@@ -245,6 +248,7 @@ class Charge:
         """Return the result, or raise an error that states what was charged."""
         try:
             return compute()
+        # Raised again after the handler, without a cause: the error of a worker behind it may quote cells.
         except ClusterError as error:
             recorded = (
                 "stands in the ledger" if self.ledger is not None else "is spent, though no ledger records it"

@@ -132,6 +132,7 @@ class TotalsCheck:
         )
         rows = connection.execute(select(entries).where(later).order_by(entries.c.id).limit(_PIECE)).all()
         if not rows:
+            # Rows that belong to no entry were compared with nothing so far; their number gives them away.
             written = select(func.count()).select_from(sums).where(sums.c.dataset == self._dataset)
             self._require(connection.scalar(written) == sum(number for number, _ in self._totals.values()))
             return False
@@ -151,6 +152,7 @@ class TotalsCheck:
         if row.kind != "reserved":
             del self._open[row.reservation]
         amount = Amount(reserved.epsilon, reserved.delta, reserved.renyi)
+        # A committed or cancelled entry has no amount of its own: the reserved row states it once.
         for owner in sorted({WHOLE, reserved.account}):
             key = (owner, reserved.part or WHOLE)
             number, totals = self._totals.get(key, (0, PartTotals()))

@@ -67,6 +67,7 @@ def check_output(model: Model, certificate: Certificate) -> None:
         agree = task.prior_norm == 0.0 and task.largest_ridge == 1.0
     else:
         rounding = (_step_of(model, certificate) or 0.0) * math.sqrt(task.dimension)
+        # A forged file may hold any numbers; overflow then fails the comparison, as it should.
         with np.errstate(over="ignore", divide="ignore"):
             agree = (
                 _is_regularizer_of(output, model, task)
@@ -98,6 +99,7 @@ def _is_regularizer_of(output: MechanismOutput, model: Model, task: Task) -> boo
     prior, scales = output.prior, output.scales
     if output.coefficients.shape != shape or (prior is None and scales is None):
         return False
+    # Softmax and landmarks have no public model: their coefficients are not those that the mechanism regularized.
     takes_prior = task.loss.argument != "classes" and not isinstance(encoder, KernelEncoder)
     if prior is not None and not (takes_prior and prior.shape == shape):
         return False
@@ -112,6 +114,7 @@ def _is_regularizer_of(output: MechanismOutput, model: Model, task: Task) -> boo
 def _has_shape_of(model: Model, certificate: Certificate) -> bool:
     """Return whether task and model have the same problems, classes and features; of landmarks, their rank."""
     task, rows = certificate.task, len(model.coefficients)
+    # A softmax is one problem with a row per class; otherwise each row is a problem.
     together = rows if task.loss.argument == "classes" else 1  # rows of one problem
     stated = task.classes == (rows if task.loss.argument == "classes" else 0)
     features, left = divmod(task.dimension, together)

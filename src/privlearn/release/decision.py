@@ -1,6 +1,15 @@
 """Decision rules chosen after training: a threshold and a calibration curve for two-class models.
 
-Both are post-processing of a released model and its evaluation, so they cost no privacy budget.
+Both are post-processing of a released model and its evaluation, so they cost no privacy budget. A model gives n rows
+scores of shape (n,). The threshold turns them into classes; the curve turns them into probabilities (n,), linearly
+between its knots and constant outside. Neither depends on the other:
+
+>>> rule = Decision(threshold=-0.2, scores=(-1.0, 0.0, 2.0), probabilities=(0.1, 0.4, 0.9))
+>>> scores = np.array([-5.0, -0.5, 0.0, 1.0])
+>>> scores > rule.threshold
+array([False, False,  True,  True])
+>>> rule.calibrate(scores)
+array([0.1 , 0.25, 0.4 , 0.65])
 """
 
 from __future__ import annotations
@@ -32,11 +41,6 @@ class Decision:
     scores, probabilities : tuple of float
         Knots of a piecewise linear calibration curve from scores to probabilities, both in
         non-decreasing order. Leave both empty to keep the model's own probabilities.
-
-    Examples
-    --------
-    >>> Decision(scores=(-1.0, 0.0, 2.0), probabilities=(0.1, 0.4, 0.9)).calibrate(np.array([1.0]))
-    array([0.65])
     """
 
     threshold: float | None = None

@@ -109,11 +109,13 @@ class FunctionSession:
 
     def answer(self, points: Any) -> list[Record]:
         """Return answers at new, distinct points; `recall` them once they are durable."""
+        # Rounding in the Cholesky factor grows with the number of points; the theorem bounds it up to here.
         if len(self._points) + len(points) > CAPACITY:
             raise SessionError(
                 f"this session's guarantee covers {CAPACITY} different points, which are used up. Earlier points are "
                 "still answered. Open another session for new ones"
             )
+        # One batch: the kernel of all new points is computed at once, and they are drawn in their order.
         together = self._points.together(points)
         values = self._learner.values(together)
         steps = self._steps(together)
@@ -184,6 +186,7 @@ class PinpSession:
         verdict = self._mechanism.ask(value, guess, self._threshold, self._randomness)
         if verdict.score is None:
             return _public_record(key, guess, "guess")
+        # The threshold was compared with this answer, so it is used up; it becomes durable with the answer.
         fresh = self._mechanism.draw_threshold(self._randomness)
         return Record(key, np.array([verdict.score]), "noisy", _UPDATE.pack(verdict.correction, fresh))
 

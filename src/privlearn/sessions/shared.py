@@ -168,6 +168,7 @@ class SharedState:
         session = self.location.session
         with excluding(self.location.store, f"session {session}") as connection:
             row = _run(connection, _SELECT_LOCKED, [{"name": session}]).one_or_none()
+            # After a restored backup the same name may be another session: its noise must not continue this one.
             if row is None or row.header != self._written:
                 raise SessionError(
                     "the store holds another session under this name. Put the right one back, or open a new session at "
@@ -228,6 +229,7 @@ def _run(
     """Run a statement by the driver itself: for single points, SQLAlchemy's overhead takes as long as the statement."""
     compiled = _compile(statement, connection.dialect)
     order = compiled.positiontup
+    # Drivers with numbered parameters take tuples in their order, the others take names.
     values = list(rows) if order is None else [tuple(row[name] for name in order) for row in rows]
     return connection.exec_driver_sql(compiled.string, values[0] if len(values) == 1 else values)
 

@@ -86,6 +86,8 @@ def pair_masks(
         low, high = min(party, other), max(party, other)
         key = derive_key(agree(secret, public), session, "pair mask", round, low, high, question=question)
         mask = _stream(key, session.dimension)
+        # Arithmetic is modulo 2**64 on both sides, so the two masks of a pair cancel exactly, not only up to
+        # rounding.
         total = total + mask if party == low else total - mask
     return total
 
@@ -125,6 +127,7 @@ def open_secrets(
         shares = {party: answer[part] for party, answer in answers.items()}
         false = {party for party, share in shares.items() if not proof.confirms(party, indices[owner], share)}
         liars |= false
+        # More than `threshold` true shares would give the same key; fewer give nothing, and the owner is left out.
         true = [party for party in shares if party not in false][:threshold]
         if len(true) == threshold:
             opened[owner] = recover({party + 1: shares[party] for party in true})
@@ -141,6 +144,7 @@ def question_digest(books: Mapping[int, KeyBook], question: bytes) -> bytes:
 
     The keys are fresh in every run, so a vector of another run is refused, even if that run has the same name.
     """
+    # All parties hash the books in one order, whatever order they arrived in.
     keys = hashlib.sha256(b"".join(books[number].to_bytes() for number in sorted(books))).digest()
     return hashlib.sha256(b"privlearn asked" + keys + question).digest()
 
@@ -185,11 +189,15 @@ def unmask(
     """Return the sum of the masked vectors without their masks; every opened key must be the advertised one."""
     keys = {number: book.rounds[round] for number, book in books.items()}
     for number, key in keys.items():
+        # A party proves what it opened by the public key that it signed in the set-up; a wrong key would shift the
+        # sum.
         if public_half(secrets[number]) != (key.own if number in masked else key.pair):
             raise ProtocolError("an opened key is not the one that its owner advertised")
     total = np.zeros(session.dimension, dtype=np.uint64)
     for number, vector in masked.items():
         total += vector - self_mask(secrets[number], session, round, number)
+    # Masks between two present parties have cancelled. A missing party never subtracted its side: its opened pair
+    # key gives the masks that the present ones have with it.
     present = {number: keys[number].pair for number in masked}
     for number in set(keys) - set(present):
         total += pair_masks(secrets[number], present, session, round, number, question)

@@ -76,6 +76,7 @@ class FixedPoint:
             raise InvalidParameter(
                 "parties must be at least 1, noise_scale and noise_bound finite and at least 0"
             )
+        # One more bit, for the sign.
         needed = 1 + math.log2(self._max_sum())
         if needed >= MODULUS_BITS:
             raise InvalidParameter(
@@ -92,6 +93,7 @@ class FixedPoint:
     def encode(self, values: Array) -> Words:
         """Return the nearest multiples of the step, as words; refuse a coordinate that is not within the bound."""
         self.check(values)
+        # int64 first: a negative float has no defined value as uint64.
         return np.rint(values / self.step).astype(np.int64).astype(np.uint64)
 
     def check(self, values: Array) -> None:
@@ -130,6 +132,7 @@ def distributed_zcdp(distance: float, share_scale: float, shares: int, dimension
         raise InvalidParameter("the noise share must be at least half a grid step. Use a smaller step")
     if shares < 1 or dimension < 1 or distance < 0:
         raise InvalidParameter("shares and dimension must be at least 1, and distance at least 0")
+    # A sum of discrete Gaussians is not quite a discrete Gaussian: tau bounds the difference.
     gaps = (math.exp(-2.0 * (math.pi * share_scale) ** 2 * k / (k + 1)) for k in range(1, shares))
     root = distance / (share_scale * math.sqrt(shares)) + 10.0 * math.fsum(gaps) * math.sqrt(dimension)
     return 0.5 * root**2
@@ -276,5 +279,6 @@ class PartyNoise:
         if not self.whole_scale:
             return encoding.encode(values)
         encoding.check(values)
+        # Exact rational arithmetic, so Python integers: they exceed 64 bits before the reduction.
         steps = norm_gamma_steps(values.tolist(), self.whole_scale, self.step, randomness)
         return np.array([number % 2**MODULUS_BITS for number in steps], dtype=np.uint64)

@@ -60,6 +60,7 @@ def recover(shares: Mapping[int, bytes]) -> bytes:
     >>> recover({point: value_at(polynomial, point).to_bytes(KEY_BYTES) for point in (1, 3)}) == key
     True
     """
+    # Only the first half of a share is of the key; the second belongs to the blind, which nobody has to recover.
     weights = _weights_at_zero(tuple(shares))
     total = sum(weights[point] * int.from_bytes(share[:KEY_BYTES]) for point, share in shares.items())
     return (total % ORDER).to_bytes(KEY_BYTES)
@@ -97,6 +98,7 @@ class Dealing:
 
     def shares_of(self, receiver: int) -> bytes:
         """Return a party's shares of all keys, in order."""
+        # The value at point 0 is the secret itself.
         point = receiver + 1
         pairs = zip(self.keys, self.blinds, strict=True)
         return b"".join(value_at(part, point).to_bytes(KEY_BYTES) for pair in pairs for part in pair)
@@ -109,6 +111,7 @@ class Dealing:
             for receiver in range(session.cohort.parties)
             for index, share in enumerate(shares_in(self.shares_of(receiver)))
         )
+        # The challenges are hashes of everything before the combined polynomials, so these come last.
         draft = Proof(session, dealer, tuple(publics), blinds, commitments, ())
         combined = tuple(
             tuple((b + challenge * k) % ORDER for k, b in zip(key, blind, strict=True))
@@ -180,6 +183,8 @@ class Proof:
 
         All equations g(0) G = B + c K are checked as one sum with random weights of 128 bits.
         """
+        # One sum over all keys costs a fraction of one check per key. If an equation were wrong, the weights, which
+        # are hashes of the whole proof, would have to cancel it by chance.
         weights = _numbers(
             b"weights" + self.session.digest + self.to_bytes() + b"".join(self.publics), len(self.blinds)
         )
@@ -192,6 +197,7 @@ class Proof:
             for term in ((weight, blind), (weight * challenge, key))
         ]
         right = weighted_sum(terms)
+        # Zero has no public half. An honest dealer meets it with probability 2^-256.
         if left == 0 or right != public_half(left.to_bytes(KEY_BYTES)):
             raise ProtocolError("the shares that the party deals do not open its keys")
 
