@@ -36,7 +36,7 @@ MUTANTS = [
     Mutant("classes from the data", "privlearn.estimators.target_readers:ClassReader.read_array", "private and self.classes is None", "False", DEFECTS),
     Mutant("norm bound from the data", "privlearn.estimators.learner:Learner._check_arrays", "private and self.norm_bound is None and (self.column_bounds is None)", "False", DEFECTS),
     Mutant("clip removed", "privlearn.data.encoding.arrays:ArrayEncoder._factors", "np.maximum(np.sqrt(squares), self.clip_bound / divisor)", "self.clip_bound / divisor", DEFECTS),
-    Mutant("intercept outside the norm bound", "privlearn.data.encoding.arrays:ArrayEncoder.__init__", "margin(self.dimension) * self.row_bound", "margin(self.dimension)", DEFECTS),
+    Mutant("intercept outside the norm bound", "privlearn.data.encoding.arrays:ArrayEncoder.__init__", "whole * self.row_bound", "whole", DEFECTS),
     Mutant("fine rows: not divided by their norm", "privlearn.data.encoding.expansion:RowExpander._expand_resolved", "rescale_sparse(encoded)", "", RESOLUTION),
     Mutant("fine rows: a period's last slots in falling order", "privlearn.data.encoding.feature_groups:HatFunctions.entries", """
         if self._is_cyclic:
