@@ -63,7 +63,13 @@ def test_through_the_client(served: Served, release_id: str, tmp_path: Path) -> 
     before = served.spent()[0]
     with Client(served.url, key_of(served)) as client:
         found = client.evaluate("clinic", release_id, epsilon=0.25, by=["sex"])
-        assert {kind["name"] for kind in client.kinds()} == {"release", "session", "evaluate", "describe"}
+        assert {kind["name"] for kind in client.kinds()} == {
+            "release",
+            "session",
+            "evaluate",
+            "describe",
+            "regression",
+        }
         release = client.download(release_id)
     assert isinstance(found, Evaluation)
     assert served.spent()[0] == pytest.approx(before + 0.25)

@@ -19,6 +19,7 @@ from privlearn.server.job_kinds.job_kind import (
     register_job_kind,
 )
 from privlearn.server.job_kinds.person_rows import PersonRows
+from privlearn.server.job_kinds.regression import REGRESSION
 from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE, OPEN_SESSION
 from privlearn.server.jobs.requests import Result
 
@@ -28,6 +29,7 @@ __all__ = [
     "GIVE_OUT_RELEASE",
     "JOB_KINDS",
     "OPEN_SESSION",
+    "REGRESSION",
     "AnyJobKind",
     "Evaluate",
     "JobContext",
