@@ -94,7 +94,7 @@ def estimate(
         --ledger budgets.db --out readmitted.estimates --page readmitted.html
     """
     from privlearn.data.schema.schema import Schema
-    from privlearn.release.verification import read_private_key
+    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.regression import Estimates
     from privlearn.statistics.regression import estimate as measure
     from privlearn.statistics.regression.page import latex_table, write_page
