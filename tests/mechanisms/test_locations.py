@@ -160,6 +160,17 @@ def test_centre_and_spread_of_wide_bounds(upper: float, law: str) -> None:
     assert found.spread == pytest.approx((quartiles[2] - quartiles[0]) / 1.349, rel=0.3)
 
 
+def test_drowned_tails_are_not_read() -> None:
+    """2,000 records below a bound that is 200 times too wide: the tails hold noise, and the quartiles do not."""
+    grid = Grid.between(0.0, 1e6, 256)
+    statistic = Locations.on([grid], "gaussian", 10.0)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        counts = grid.count(rng.normal(5500.0, 1500.0, 2000))
+        found = statistic.locate([counts], 2000, SeededRandomness(rng))[0]
+        assert found.spread == pytest.approx(1500.0, rel=0.25)
+
+
 def test_exact_histograms_of_exact_numbers() -> None:
     numbers = np.random.default_rng(0).normal(300.0, 40.0, 100_000)
     grid = Grid.between(-1000.0, 1000.0, 256)

@@ -138,7 +138,8 @@ class Locations(HistogramStatistic):
     def locate(self, counts: Sequence[Array], total: int, randomness: Randomness) -> list[Location]:
         """Touch the data: return a location for each histogram of PRIVATE counts, made by `Grid.count`."""
         noisy = self.add_noise(counts, randomness)
-        return [location_of(table, grid, total) for table, grid in zip(noisy, self.grids, strict=True)]
+        tables = zip(noisy, self.grids, strict=True)
+        return [location_of(table, grid, total, self.sum_deviation) for table, grid in tables]
 
     def to_dict(self) -> dict[str, Any]:
         grids = [[grid.lower, grid.upper, grid.origin] for grid in self.grids]
@@ -153,11 +154,12 @@ class Locations(HistogramStatistic):
         return cls.on(grids, record["noise"], float(record["noise_scale"]))
 
 
-def location_of(noisy: Array, grid: Grid, total: int) -> Location:
+def location_of(noisy: Array, grid: Grid, total: int, sum_deviation: float = 0.0) -> Location:
     """Return centre and spread of a noisy histogram of ``total`` records, also where noise has drowned it.
 
     The sums over cells are made to end at the total, which is public, and to increase; their crossings are quantiles.
-    The spread is at least the width of the centre's cell.
+    The spread is at least the width of the centre's cell. Tails that hold less than three deviations of a sum's noise,
+    ``sum_deviation``, are not read.
     """
     check_positive(total=total)
     edges, below = grid.edges, np.concatenate([[0.0], np.cumsum(noisy)])
@@ -171,6 +173,7 @@ def location_of(noisy: Array, grid: Grid, total: int) -> Location:
     spreads = [
         weight * (quantile(1.0 - tail) - quantile(tail)) / (2.0 * _NORMAL_QUANTILES[tail])
         for tail, weight in _TAILS
+        if weight == 1.0 or tail * total > 3.0 * sum_deviation
     ]
     cell = int(np.clip(np.searchsorted(edges, centre), 1, grid.cells))
     return Location(centre, max(*spreads, float(edges[cell] - edges[cell - 1])))
