@@ -12,6 +12,7 @@ import gzip
 import math
 import resource
 import time
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def load(part: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit(
-    epsilon: float, seed: int, rows: np.ndarray, labels: np.ndarray, **described: object
+    epsilon: float, seed: int, rows: np.ndarray, labels: np.ndarray, **described: Any
 ) -> PrivateLogisticRegression:
     return PrivateLogisticRegression(
         epsilon=epsilon, delta=1e-5, neighbours="zero_out", classes=range(10), random_state=seed, **described

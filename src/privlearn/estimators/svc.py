@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from privlearn.estimators.training_rows import Progress
 from privlearn.features.kernel import Kernel
 from privlearn.features.public_map import PublicMap
 from privlearn.release.artifact import Release
+from privlearn.release.model import LinearModel
 from privlearn.solvers.losses import HuberHinge, Logistic, LossProperties
 
 
@@ -97,7 +98,7 @@ class PrivateSVC(PrivateLinearClassifier):
 
         For two classes it needs ``probability=True``. More classes are learnt by softmax, which has probabilities.
         """
-        softmax = hasattr(self, "release_") and self.release_.model.has_probabilities
+        softmax = hasattr(self, "release_") and cast(LinearModel, self.release_.model).has_probabilities
         if not self.probability and not softmax:
             raise AttributeError(
                 "predict_proba needs PrivateSVC(probability=True), which estimates probabilities privately. Or use "
