@@ -18,7 +18,7 @@ MUTANTS = [
     Mutant("charge: a seeded result", "privlearn.budget.charge:Charge.check", "budget is not None", "False", CHARGES),
     Mutant("charge: what stays reserved is not stated", "privlearn.budget.charge:Charge._run", "error.add_note", "str", CHARGES),
     Mutant("charge: a part in a run of several holders", "privlearn.parties.run.run_budget:RunBudget.reserve", "budget_of_rows(ledger, None, self._agreement.table_schema)", "pass", CHARGES),
-    Mutant("charge: progress not checked", "privlearn.estimators.estimator:PrivateEstimator.prepare", "self.progress is not None and (not callable(self.progress))", "False", CHARGES),
+    Mutant("charge: progress not checked", "privlearn.estimators.estimator:PrivateEstimator.prepare", "not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress))", "False", CHARGES),
     Mutant("charge: a session's path not checked", "privlearn.sessions.state:FileStore.check_free", "not isinstance(self.path, str | os.PathLike)", "False", CHARGES),
     Mutant("charge: a session's directory not checked", "privlearn.sessions.state:FileStore.check_free", "not (os.path.isdir(directory) and os.access(directory, os.W_OK))", "False", CHARGES),
     Mutant("charge: a fit forgets its part", "privlearn.estimators.estimator:PrivateEstimator._prepare_charge", "part_of(X)", "None", CHARGES),

@@ -157,7 +157,7 @@ def _check_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
     repeated = table.num_rows - table.group_by(table.column_names).aggregate([]).num_rows
     if repeated:
         yield Finding(None, f"{repeated} rows repeat an earlier one in every column", False)
-    if schema.person in table.column_names:
+    if schema.person is not None and schema.person in table.column_names:
         identified = table.column(schema.person).drop_null()
         spellings, counts = pc.count_distinct(identified).as_py(), _rows_of_persons(identified, schema.person)
         others = f"; {spellings - len(counts)} spellings of the same identifiers" * (spellings > len(counts))
