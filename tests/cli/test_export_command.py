@@ -44,7 +44,7 @@ def test_refusals_say_what_to_type(run: Run, tmp_path: Path) -> None:
     )
     assert "--out model.onnx" in run("export", release_file("logistic"), "--to", "onnx").told
     kernel = release_file("fourier")
-    assert "only linear models can be exported" in run("export", kernel, "--to", "json").told
+    assert "only models of columns can be exported" in run("export", kernel, "--to", "json").told
 
 
 def test_reports(run: Run, tmp_path: Path) -> None:
