@@ -27,7 +27,7 @@ from privlearn.arrays import Array
 from privlearn.errors import VerificationError, whole_number
 from privlearn.mechanisms.noise import grid_step
 from privlearn.mechanisms.statistics.counts import NoisyCounts
-from privlearn.mechanisms.statistics.scoring import NoisyScoring
+from privlearn.mechanisms.statistics.scoring import KIND_OF_SUM, NoisyScoring
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.summed.summed_moments import SummedMoments
 from privlearn.mechanisms.task import Task
@@ -184,6 +184,7 @@ class CountsFile(SignedArchive):
         parts = np.split(counts, list(itertools.accumulate(cells))[:-1])
         tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
         run = RunRecord.from_bytes(members[_RUN]) if _RUN in members else None
+        _check_kinds(about, certificate.mechanism)
         _check_noise(tables, certificate.mechanism)
         result = cls(tables, about, certificate, signature, run)
         if run is not None:
@@ -206,6 +207,13 @@ class CountsFile(SignedArchive):
     def model_digest(self) -> str:
         """Return the SHA-256 of counts and certificate alone, as the parties of a run sign it."""
         return dataclasses.replace(self, run=None).digest
+
+
+def _check_kinds(about: Mapping[str, Any], mechanism: NoisyCounts) -> None:
+    """Raise VerificationError where the noise was priced for other kinds of sums than the file names."""
+    priced = mechanism.kinds if isinstance(mechanism, NoisyScoring) else ()
+    if priced != tuple(KIND_OF_SUM.get(str(name)) for name in about.get("sums", ())):
+        raise VerificationError("the certificate is about other kinds of sums than the file")
 
 
 def _check_noise(tables: Sequence[Array], mechanism: NoisyCounts) -> None:

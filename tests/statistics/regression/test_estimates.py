@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import runpy
 from pathlib import Path
@@ -23,6 +24,9 @@ from privlearn import (
     estimate,
     verify,
 )
+from privlearn.mechanisms.noise import grid_step
+from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.release.verification import verify_bytes
 from privlearn.statistics.regression import forest_plot, write_page
 
 BENCHMARK = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "inference.py"))
@@ -92,6 +96,27 @@ def test_files_are_verified(tmp_path: Path, neighbours: str) -> None:
         Estimates.from_bytes(raw.replace(b'"noise_scale": ', b'"noise_scale": 1'))
 
 
+@pytest.mark.parametrize("kind", ["counts", "matrix"])
+def test_a_certificate_of_other_kinds_of_sums_is_refused(kind: str) -> None:
+    """Where a record is replaced, a vector moves by 2, counts and matrices by sqrt(2): less noise would be certified."""
+    result = estimated("logistic", 4.0)
+    mechanism = result.certificate.mechanism
+    kinds = tuple(kind if own == "vector" else own for own in mechanism.kinds)  # type: ignore[attr-defined]
+    cheaper = dataclasses.replace(mechanism, kinds=kinds)  # type: ignore[call-arg]
+    plain = NoisyCounts.calibrate(
+        mechanism.guarantee, records=6000, rows_per_person=1, cells=mechanism.cells, weights=mechanism.shares
+    )
+    for forged in (cheaper, plain):
+        certificate = dataclasses.replace(result.certificate, mechanism=forged)
+        tables = [
+            np.rint(table / grid_step(scale)) * grid_step(scale)
+            for table, scale in zip(result.tables, forged.scales, strict=True)
+        ]
+        raw = dataclasses.replace(result, certificate=certificate, tables=tables).to_bytes()
+        with pytest.raises(VerificationError, match="other kinds of sums"):
+            verify_bytes(raw)
+
+
 def test_a_description_is_not_a_table_of_estimates(tmp_path: Path) -> None:
     table, _, schema = simulated("logistic")
     describe(table, schema, epsilon=1.0, random_state=0).save(tmp_path / "d")
@@ -129,6 +154,21 @@ def test_refusals() -> None:
     grouped = {name: value for name, value in schema.items() if name != "one_row_per_person"}
     with pytest.raises(InvalidParameter, match="person: COLUMN"):
         estimate(table, grouped | {"rows_per_person": 3}, FORMULA, epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("outcome", ["x", "y"])
+def test_bounds_narrower_than_floats_are_fine_do_not_fail(outcome: str) -> None:
+    """Most cells of the histogram are empty intervals, so that its spread was 0: the failure depended on the rows."""
+    lower, upper = 1e13, 1e13 + 1.0
+    columns = {
+        "x": {"type": "number", "lower": lower, "upper": upper},
+        "y": {"type": "number", "lower": 0, "upper": 10},
+    }
+    table = {"x": np.full(6000, lower), "y": np.random.default_rng(0).uniform(0.0, 10.0, 6000)}
+    formula = "x ~ y" if outcome == "x" else "y ~ x"
+    schema = {"name": "narrow", "columns": columns}
+    result = estimate(table, schema, formula, epsilon=1.0, delta=1e-6, random_state=0)
+    assert all(np.isfinite(sums).all() for sums in result.tables)
 
 
 @pytest.mark.parametrize("content", [0.0, 5.0])

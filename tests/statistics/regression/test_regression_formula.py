@@ -69,6 +69,7 @@ def test_formulas_mean_what_statisticians_expect(formula: str, expected: list[st
         ("ill ~ log(age)", "lower bound above 0"),
         ("ill ~ log(sex)", "without a function"),
         ("ill ~ sex^2", "no powers"),
+        ("ill ~ age^4:age", "powers in a formula"),
         ("ill ~ C(age)", "no list of values"),
         ("ill ~ C(ward, 'z')", "no value 'z'"),
     ],
@@ -135,3 +136,16 @@ def test_missing_and_unlisted_cells_leave_a_record_out() -> None:
     rows = [complete, complete | {"ward": -1}, *broken]
     cells = {name: np.array([row[name] for row in rows]) for name in complete}
     assert design.read(cells)[1].tolist() == [True, True, *itertools.repeat(False, len(broken))]
+
+
+def test_products_of_many_powers_stay_finite() -> None:
+    """An overflow gave one record the part NaN, which no noise hides."""
+    count = 40
+    columns = {f"x{index}": {"type": "number", "lower": -1e6, "upper": 1e6} for index in range(count)}
+    target = {"name": "y", "lower": 0, "upper": 1}
+    schema = Schema.from_dict({"name": "far", "columns": columns, "target": target})
+    powers = ":".join(f"x{index}^4" for index in range(count))
+    design = design_of(parse_formula(f"y ~ x0 + {powers}"), schema)
+    rows = Standardised(design, np.zeros(count), np.full(count, 50.0)).rows(np.full((1, count), 1e6))
+    assert np.isfinite(rows).all()
+    assert np.isfinite(np.einsum("ij,ij->i", rows, rows)).all()

@@ -176,4 +176,5 @@ def location_of(noisy: Array, grid: Grid, total: int, sum_deviation: float = 0.0
         if weight == 1.0 or tail * total > 3.0 * sum_deviation
     ]
     cell = int(np.clip(np.searchsorted(edges, centre), 1, grid.cells))
-    return Location(centre, max(*spreads, float(edges[cell] - edges[cell - 1])))
+    # Bounds may be so narrow that both ends of a cell are the same number: a spread is above 0 all the same.
+    return Location(centre, max(*spreads, float(edges[cell] - edges[cell - 1]), math.ulp(centre)))

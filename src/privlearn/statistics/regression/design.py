@@ -41,7 +41,10 @@ _ROOT_MOMENTS = {1: 1.0, 2: math.sqrt(3.0), 3: math.sqrt(15.0), 4: math.sqrt(105
 """Root mean square of powers of a standard normal variable."""
 
 _FARTHEST = 1e6
-"""Standardised atoms beyond it count as this far, so that no product overflows; such rows have next to no weight."""
+"""Standardised atoms beyond it count as this far; such rows have next to no weight."""
+
+_LARGEST = 1e100
+"""Products beyond it count as this large: squares and sums of them stay finite, whatever the number of factors."""
 
 Product = tuple[tuple[int, int], ...]
 """Atoms and their powers, in the order of the atoms."""
@@ -290,6 +293,7 @@ class Standardised:
             column = np.full(len(atoms), self.length)
             for atom, power in product:
                 column *= moved[:, atom] ** power / _ROOT_MOMENTS[power]
+                np.clip(column, -_LARGEST, _LARGEST, out=column)
             columns[:, index] = column
         return columns
 

@@ -86,6 +86,7 @@ def parse_formula(text: str) -> Formula:
     distinct = tuple(dict.fromkeys(term for term in terms if term.powers))
     if not distinct:
         raise _unreadable(text, "as it has no term")
+    _check_power(max(power for term in distinct for _, power in term.powers))
     return Formula(outcome, distinct)
 
 
@@ -93,6 +94,11 @@ def _unreadable(text: str, reason: str) -> InvalidParameter:
     return InvalidParameter(
         f"the formula {text!r} cannot be read {reason}. Write it like: outcome ~ age + sex + age:sex + I(age^2)"
     )
+
+
+def _check_power(power: int) -> None:
+    if not 1 <= power <= MAX_POWER:
+        raise InvalidParameter(f"powers in a formula must lie between 1 and {MAX_POWER}")
 
 
 class _Reader:
@@ -190,8 +196,7 @@ class _Reader:
         return Term(((variable, power),))
 
     def _power(self, number: str) -> int:
-        if not 1 <= int(number) <= MAX_POWER:
-            raise InvalidParameter(f"powers in a formula must lie between 1 and {MAX_POWER}")
+        _check_power(int(number))
         return int(number)
 
 

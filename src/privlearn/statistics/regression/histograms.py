@@ -55,10 +55,13 @@ class NoisyHistogram:
 
     @property
     def location(self) -> tuple[float, float]:
-        """Return the median, and a spread of at least the width of its cell, also where noise has drowned both."""
+        """Return the median, and a spread of at least the width of its cell, also where noise has drowned both.
+
+        The spread is above 0 even where the bounds are so narrow that both ends of a cell are the same number.
+        """
         centre = float(self.quantiles(np.array([0.5]))[0])
         cell = int(np.clip(np.searchsorted(self.edges, centre), 1, len(self.counts)))
-        spreads = [float(self.edges[cell] - self.edges[cell - 1])]
+        spreads = [float(self.edges[cell] - self.edges[cell - 1]), math.ulp(centre)]
         for share, normal, weight in _TAILS:
             if share >= min(self.tail, 0.25):
                 low, high = self.quantiles(np.array([share, 1.0 - share]))
