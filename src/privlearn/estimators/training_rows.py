@@ -219,7 +219,7 @@ class NumberTargets(Targets):
         return dataclasses.replace(self, numbers=self.numbers[indices])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainingRows:
     """PRIVATE: rows as features of norm at most 1, with their answers and public properties.
 

@@ -149,3 +149,9 @@ def test_products_of_many_powers_stay_finite() -> None:
     rows = Standardised(design, np.zeros(count), np.full(count, 50.0)).rows(np.full((1, count), 1e6))
     assert np.isfinite(rows).all()
     assert np.isfinite(np.einsum("ij,ij->i", rows, rows)).all()
+
+
+@pytest.mark.parametrize("term", ["grade", "scale(grade)", "log1p(grade)", "C(grade)"])
+def test_ordered_values_that_are_missing_or_not_listed_are_not_numbers(term: str) -> None:
+    design = design_of(parse_formula(f"ill ~ {term}"), SCHEMA)
+    assert design.read({"grade": np.array([0, -2, 2, -1])})[1].tolist() == [True, False, True, False]

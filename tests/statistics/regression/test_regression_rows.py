@@ -157,3 +157,10 @@ def test_rows_with_a_gap_have_no_weight() -> None:
             strict=True,
         ):
             assert np.array_equal(a, b)
+
+
+def test_no_cell_is_in_a_repr() -> None:
+    schema = schema_for("linear", persons=True)
+    table = table_of("linear", 5, np.random.default_rng(4)) | {"who": [7, 7, 8, 9, 9]}
+    rows = read_cells(table, schema, read_request(FORMULA, schema, "linear", None))
+    assert "array" not in repr(rows)

@@ -24,7 +24,7 @@ _MIN, _MAX = 2.0**-200, 2.0**200
 """Weights without a public cap are cut to this range, or to 0 below it: their sums and quotients stay finite."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowWeights:
     """PRIVATE: how much each row counts; ``count`` is the number of records, or of persons.
 

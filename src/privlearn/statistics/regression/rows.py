@@ -40,7 +40,7 @@ _SHORTENED = 1.0 - 2.0**-24
 the rounding of sqrt(2) times the sums above a diagonal: for fewer than 2^27 rows, sums differ by 2^-25 more."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegressionCells:
     """PRIVATE: the cells of the model's columns, with the weight and the person of each row.
 
@@ -81,7 +81,7 @@ def read_cells(table: Any, schema: Schema, request: ModelRequest) -> RegressionC
     return RegressionCells(cells, counted, weights.persons, weights.count)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Block:
     """PRIVATE: some rows at the current values: their rows, weights, outcome and offset."""
 
