@@ -48,6 +48,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "plan",
         "discover",
         "describe",
+        "estimate",
         "split",
         "train",
         "predict",
