@@ -86,8 +86,6 @@ def estimate(page: Page) -> None:
     page.get_by_role("button", name="Estimate").click()
     expect(page.get_by_role("img", name="Noise against epsilon")).to_be_visible()
     expect(page.get_by_text("epsilon 3.5 will be left")).to_be_visible()
-    page.get_by_role("link", name="Rehearse it").click()
-    expect(page.get_by_role("img", name="Error rate against epsilon")).to_be_visible()
 
 
 def train(page: Page) -> None:

@@ -80,7 +80,7 @@ def test_text_and_kernels_are_refused(to: str) -> None:
         export_release(texts, to)
     for name in ("fourier", "landmarks"):
         kernel = Release.load(release_file(name))
-        with pytest.raises(InvalidParameter, match="only linear models"):
+        with pytest.raises(InvalidParameter, match="only models of columns"):
             export_release(kernel, to)
 
 

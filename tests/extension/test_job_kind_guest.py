@@ -144,7 +144,7 @@ def body(**changes: Any) -> dict[str, Any]:
 def test_through_the_interface(served: Served) -> None:
     alice = served.alice
     assert {kind["name"] for kind in alice.get("/v1/kinds").json()} == {
-        "release", "session", "evaluate", "describe", "count"
+        "release", "session", "evaluate", "describe", "regression", "count"
     }  # fmt: skip
     told = alice.post("/v1/estimates", json=body()).json()
     assert (told["mechanism"], told["guarantee"]["epsilon"], told["rows"]) == ("laplace_count", 1.0, 300)
@@ -386,7 +386,7 @@ def test_its_cost_is_reserved_before_a_row_is_read(
     assert "missing cells" in run_next(store, catalog)
     assert balances == [(0.0, 1.0)]
     assert queue.find(store, job).failure == (
-        "the job failed on the holder's side, and the reason is in the holder's log; its cost stands"
+        "the job failed on the holder's side, whose pages and server log have the reason; its cost stands"
     )
 
 
@@ -402,7 +402,7 @@ def test_what_its_run_says_of_the_rows_is_for_the_holder(
     monkeypatch.setattr(Count, "run", refuse)
     assert "17" in run_next(store, catalog)
     assert queue.find(store, job).failure == (
-        "the job failed on the holder's side, and the reason is in the holder's log; its cost stands"
+        "the job failed on the holder's side, whose pages and server log have the reason; its cost stands"
     )
 
 
@@ -519,7 +519,7 @@ def test_own_kinds_weigh_persons_by_the_schema() -> None:
     """Every other kind in this repository takes bare rows on purpose, and hands them to a reader that weighs."""
     sources = {kind.name: inspect.getsource(type(kind).run) for kind in JOB_KINDS.values()}
     readers = ("train(context, mechanism, persons.raw_rows())", "read_cells(", ".read(persons.raw_rows())")
-    assert sources.keys() == {"release", "session", "evaluate", "describe"}
+    assert sources.keys() == {"release", "session", "evaluate", "describe", "regression"}
     for source in sources.values():
         assert source.count("persons.raw_rows()") == sum(source.count(reader) for reader in readers)
 

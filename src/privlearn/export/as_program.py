@@ -19,7 +19,7 @@ _CSS = f"""
 form {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .6rem 1.2rem; }}
 label {{ display: block; }}
 input, select {{ font: inherit; width: 100%; box-sizing: border-box; }}
-#told {{ font-size: 1.3rem; font-weight: 600; }} .bar {{ display: inline-block; height: .8rem; }}
+#message {{ font-size: 1.3rem; font-weight: 600; }} .bar {{ display: inline-block; height: .8rem; }}
 #parts td:last-child {{ text-align: left; }} .up {{ background: {BLUE}; }} .down {{ background: {ORANGE}; }}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
