@@ -19,6 +19,7 @@ from privlearn import (
     KernelLearner,
     Ledger,
     LedgerError,
+    PrivateGLM,
     PrivateGridSearch,
     PrivateLogisticRegression,
     PrivateRegressor,
@@ -29,6 +30,7 @@ from privlearn import (
     curvature,
     describe,
     discover,
+    estimate,
     evaluate,
     split,
 )
@@ -100,6 +102,11 @@ def described(rows: Any, persons: dict[str, Any], ledger: Any, folder: Path, **c
     return describe(ledger=ledger, **usual | changed)
 
 
+def estimated(rows: Any, persons: dict[str, Any], ledger: Any, folder: Path, **changed: Any) -> Any:
+    usual: dict[str, Any] = {"table": rows, "schema": schema(persons), "formula": "y ~ age", **PROMISE}
+    return estimate(ledger=ledger, **usual | changed)
+
+
 def bought(rows: Any, persons: dict[str, Any], ledger: Any, folder: Path, **changed: Any) -> Any:
     draft = schema(persons, age={"type": "number", "lower": "estimate", "upper": "estimate"})
     usual: dict[str, Any] = {"table": rows, "draft": draft, **PROMISE}
@@ -131,6 +138,8 @@ ENTRY_POINTS = {
     "PrivateGridSearch": Use(PrivateGridSearch, searched),
     "InteractivePredictor": Use(InteractivePredictor, opened),
     "describe": Use(describe, described),
+    "estimate": Use(estimate, estimated),
+    "PrivateGLM": Use(PrivateGLM, fitted(PrivateGLM, formula="y ~ age")),
     "discover": Use(discover, bought),
     "evaluate": Use(evaluate, measured),
     "curvature": Use(curvature, curved),

@@ -64,7 +64,10 @@ def made(kind: type) -> Any:
     usual |= {
         "estimator": PrivateLogisticRegression(**CLASSES, mechanism="output"),
         "param_grid": {"regularization": [0.1, 1.0]},
+        "formula": "y ~ x",
     }
+    if "formula" in names:
+        usual["schema"] = {"name": "v", "columns": {"x": {"type": "number", "lower": 0, "upper": 1}}}
     return kind(**{name: value for name, value in usual.items() if name in names})
 
 
@@ -73,7 +76,8 @@ def test_the_known_ones_are_found() -> None:
         name for name in privlearn.__all__ if callable(getattr(getattr(privlearn, name), "fit", None))
     }
     assert exported == {
-        "KernelLearner", "PrivateGridSearch", "PrivateLogisticRegression", "PrivateRegressor", "PrivateSVC"
+        "KernelLearner", "PrivateGLM", "PrivateGridSearch", "PrivateLogisticRegression", "PrivateRegressor",
+        "PrivateSVC"
     }  # fmt: skip
     assert exported <= LEARNERS.keys()
 

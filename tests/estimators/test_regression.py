@@ -118,7 +118,10 @@ class TestRefusals:
             ({"loss": "huber_hinge"}, "huber, clipped_square"),
             ({"noise": "laplace", "mechanism": "objective"}, "noise"),
             ({"mechanism": "function_release"}, "public_points"),
-            ({"schema": Schema.from_dict(SCHEMA)}, "Leave out norm_bound, column_bounds, features and target_bounds"),
+            (
+                {"schema": Schema.from_dict(SCHEMA)},
+                "Leave out norm_bound, column_bounds, features and target_bounds",
+            ),
         ],
         ids=str,
     )

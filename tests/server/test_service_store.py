@@ -74,8 +74,8 @@ def test_a_store_of_another_version_is_refused(owner: Owner) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LedgerError, match=r"server\.folder: cannot create"):
-        open_store(load_clinic(tmp_path, server='folder = "file/state"'))
+    with pytest.raises(LedgerError, match=r"server\.directory: cannot create"):
+        open_store(load_clinic(tmp_path, server='directory = "file/state"'))
 
 
 def test_the_log_can_only_grow(owner: Owner) -> None:

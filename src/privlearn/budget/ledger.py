@@ -112,6 +112,8 @@ class Ledger:
             ``renyi`` admits more releases when they are many and Gaussian, and needs delta > 0.
         """
         ledger = cls(locate(store), dataset)
+        _check_text("the data set's name", dataset)
+        _new_composition(total, composition)  # a refused budget leaves no file behind
         with stores.creating(ledger.store) as connection:
             create_budget(connection, dataset, total, composition)
         return ledger

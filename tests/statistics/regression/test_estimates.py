@@ -98,7 +98,7 @@ def test_files_are_verified(tmp_path: Path, neighbours: str) -> None:
 
 @pytest.mark.parametrize("kind", ["counts", "matrix"])
 def test_a_certificate_of_other_kinds_of_sums_is_refused(kind: str) -> None:
-    """Where a record is replaced, a vector moves by 2, counts and matrices by sqrt(2): less noise would be certified."""
+    """Under replace-one a vector moves by 2, counts and matrices by sqrt(2): less noise would be certified."""
     result = estimated("logistic", 4.0)
     mechanism = result.certificate.mechanism
     kinds = tuple(kind if own == "vector" else own for own in mechanism.kinds)  # type: ignore[attr-defined]

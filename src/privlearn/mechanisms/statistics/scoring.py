@@ -24,7 +24,13 @@ from privlearn.randomness import Randomness
 
 COUNTS, VECTOR, MATRIX = "counts", "vector", "matrix"
 
-KIND_OF_SUM = {"counts": COUNTS, "residuals": COUNTS, "score": VECTOR, "information": MATRIX, "moments": MATRIX}
+KIND_OF_SUM = {
+    "counts": COUNTS,
+    "residuals": COUNTS,
+    "score": VECTOR,
+    "information": MATRIX,
+    "moments": MATRIX,
+}
 """Kind of each sum that a file of estimates names."""
 
 _ROOT_HALF = math.sqrt(0.5)

@@ -65,7 +65,9 @@ class Numbers:
 
     def read(self, cells: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
         """PRIVATE: return the atom of each row, of shape (rows, 1), and which rows have a value."""
-        is_index = np.asarray(cells).dtype.kind == "i"  # of an ordered value; below 0 if it is missing or not listed
+        is_index = (
+            np.asarray(cells).dtype.kind == "i"
+        )  # of an ordered value; below 0 if it is missing or not listed
         numbers = np.asarray(cells, dtype=np.float64)
         known = numbers >= 0 if is_index else ~np.isnan(numbers)
         numbers = np.where(known, numbers, 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 from privlearn.budget.charge import Budget
 from privlearn.data.schema.schema import SchemaLike
 from privlearn.errors import InvalidParameter
+from privlearn.estimators.scikit_learn import BaseEstimator, check_callers
 from privlearn.statistics.intervals import LEVEL
 from privlearn.statistics.regression.estimates import Estimates
 from privlearn.statistics.regression.forecast import WidthForecast, forecast_widths
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class PrivateGLM:
+class PrivateGLM(BaseEstimator):
     """A generalised linear model whose coefficients come with confidence intervals and p-values.
 
     It is made for reading: few terms, no regularization, intervals that account for sampling and noise. For
@@ -90,8 +91,14 @@ class PrivateGLM:
             neighbours=self.neighbours,
         )
 
-    def fit(self, table: Any) -> Self:
-        """Touch the data: estimate the model, for one charge; see `privlearn.estimate`."""
+    def fit(self, table: Any, y: None = None) -> Self:
+        """Touch the data: estimate the model, for one charge; see `privlearn.estimate`.
+
+        ``y`` is there for scikit-learn's tools, which are refused. The outcome is a column of the table.
+        """
+        check_callers(charging=self.ledger is not None)
+        if y is not None:
+            raise InvalidParameter("the outcome is a column of the table, named in the formula. Leave out y.")
         self.estimates_ = estimate(
             table,
             self.schema,
