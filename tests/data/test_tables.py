@@ -128,7 +128,7 @@ NO_TABLES = {
     "list": ([[1, 2]], "not a table"),
     "text": ("a.csv", "not a table"),
     "none": (None, "not a table"),
-    "lazy": (pl.LazyFrame({"a": [1]}), "not a table"),
+    "lazy": (pl.LazyFrame({"a": [1]}), "not computed yet"),
     "one-dimensional": (np.arange(2.0), "2-D"),
     "too few columns": (np.ones((3, 1)), "has 2 columns"),
     "too many columns": (np.ones((3, 3)), "has 2 columns"),

@@ -61,7 +61,7 @@ TOOLS: dict[str, Tool] = {
         make_pipeline(Normalizer(), model), cv=2
     ),
     "TunedThresholdClassifierCV": lambda model: TunedThresholdClassifierCV(model, cv=2),
-    "BaggingClassifier": lambda model: BaggingClassifier(model, 2),
+    "BaggingClassifier": lambda model: BaggingClassifier(model.set_params(max_weight=8.0), 2),
     "OneVsRestClassifier": OneVsRestClassifier,
     "StackingClassifier": lambda model: StackingClassifier([("private", model)], LogisticRegression()),
     "VotingClassifier": lambda model: VotingClassifier([("private", model)]),

@@ -31,7 +31,7 @@ def test_several_may_run_and_all_have_to_stop(place: str) -> None:
         assert each.keep() == ""
         assert each.keep() == ""
     for each in servers:
-        with pytest.raises(LedgerError, match="Stop every one of them"), without_servers(place):
+        with pytest.raises(LedgerError, match="Stop every server"), without_servers(place):
             pass
         each.end()
     with without_servers(place):

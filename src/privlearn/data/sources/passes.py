@@ -113,7 +113,7 @@ def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: boo
 
     The caller's thread reads the blocks. Results, and sums of them, do not depend on the number of threads.
     """
-    threads = min(MAX_THREADS, _cores()) if many else 1
+    threads = min(MAX_THREADS, available_cores()) if many else 1
     if threads == 1:
         yield from map(work, blocks)
         return
@@ -131,7 +131,7 @@ def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: boo
                 future.cancel()
 
 
-def _cores() -> int:
+def available_cores() -> int:
     """Return the number of cores that this process may use; on systems without such limits, of all cores."""
     allowed = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if allowed is None else len(allowed(0))

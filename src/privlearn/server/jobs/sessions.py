@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from privlearn.data.sources.passes import available_cores
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
 from privlearn.release.encoders import KernelEncoder
@@ -32,7 +32,7 @@ MAX_MEMORY = 128 << 20
 MAX_SMALL = 1 << 20
 """Bytes of a model that answers a few rows on the event loop."""
 MIN_SPLIT_ROWS = 512
-CORES = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 8)
+CORES = min(available_cores(), 8)
 _THREADS = ThreadPoolExecutor(max(CORES - 1, 1), "privlearn-parts")
 
 _log = logging.getLogger("privlearn.service")
