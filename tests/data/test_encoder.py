@@ -24,7 +24,7 @@ from tests.support.rows import dense, filled
 
 def spline_basis(position: np.ndarray[Any, Any], knots: int) -> np.ndarray[Any, Any]:
     """Return the centred features of positions in [0, 1], of shape (n, knots + 1)."""
-    hats, line = coarse_features("x", NumberColumn(lower=0, upper=1, knots=knots))
+    hats, line = coarse_features("x", NumberColumn(lower=0, upper=1), knots)
     basis = np.empty((len(position), knots + 1))
     hats.write(ColumnCells.of(position), basis[:, :-1], is_centred=True)
     line.write(ColumnCells.of(position), basis[:, -1:], is_centred=True)

@@ -41,7 +41,6 @@ RESOLUTIONS = {
     "both": FINE,
     "bins": Resolution(bins=64, bin_share=0.2),
     "pairs": Resolution(grid=6, pair_share=0.4),
-    "neither": Resolution(),
 }
 
 
@@ -124,7 +123,7 @@ def test_any_columns_and_pairs(
         "columns": {name: COLUMNS[name] for name in names},
         "pairs": [list(pair) for pair in pairs] or "none",
     }
-    made = encoder(Resolution(bins, 0.3, grid, 0.3), **settings)
+    made = encoder(Resolution(16, bins, 0.3, grid, 0.3), **settings)
     check_products(expanded(rows, made, seed=seed))
 
 
@@ -199,8 +198,8 @@ def test_whoever_reads_under_the_same_schema_shares_the_tables() -> None:
 
 
 def test_few_features_or_too_many_or_words_are_not_looked_up() -> None:
-    assert tables_chosen(encoder(Resolution(2**16, 0.3, 2**12, 0.3))) is None
-    assert tables_chosen(encoder(RESOLUTIONS["neither"])) is None
+    assert tables_chosen(encoder(Resolution(16, 2**16, 0.3, 2**12, 0.3))) is None
+    assert tables_chosen(encoder(Resolution())) is None
     columns = {f"list {place}": COLUMNS["sex"] for place in range(40)}  # 780 pairs
     assert (
         tables_chosen(encoder(columns=columns, pairs=[list(pair) for pair in combinations(columns, 2)]))

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from privlearn.data import Resolution, Schema, SchemaEncoder
 from privlearn.data.encoding.resolution import (
     MAX_PAIRS,
+    Clarity,
     affordable_pairs,
+    choose_knots,
     choose_resolution,
 )
 from privlearn.errors import InvalidParameter, SchemaError
@@ -76,7 +78,7 @@ def test_no_row_is_longer_than_one_in_exact_arithmetic(cells: list[float], bins:
 @pytest.mark.parametrize("bins", [32, 1024, 2**16])
 @pytest.mark.parametrize("grid", [8, 200])
 def test_entries_do_not_grow_with_the_resolution(bins: int, grid: int) -> None:
-    encoder = SchemaEncoder(schema(), resolution=Resolution(bins, 0.2, grid, 0.2))
+    encoder = SchemaEncoder(schema(), resolution=Resolution(16, bins, 0.2, grid, 0.2))
     rows: Any = encoder.encode(ROWS)
     # two hats and a line for three columns; two hats and two waves for hour; sex; three bins; ten pairs; intercept
     assert np.diff(rows.indptr).max() == 3 * 3 + 4 + 1 + 3 + 10 + 1
@@ -85,11 +87,9 @@ def test_entries_do_not_grow_with_the_resolution(bins: int, grid: int) -> None:
 
 def test_neighbouring_hours_meet_at_midnight() -> None:
     rows = {name: [column[0]] * 3 for name, column in ROWS.items()} | {"hour": [0.0, 23.99, 12.0]}
-    for resolution in (None, Resolution()):
-        rows_of = dense if resolution is None else filled
-        found = rows_of(SchemaEncoder(schema(), resolution=resolution).encode(rows))
-        near, far = (float(np.linalg.norm(found[0] - found[place])) for place in (1, 2))
-        assert near < 0.02 < 0.5 < far
+    found = dense(SchemaEncoder(schema()).encode(rows))
+    near, far = (float(np.linalg.norm(found[0] - found[place])) for place in (1, 2))
+    assert near < 0.02 < 0.5 < far
 
 
 def test_a_missing_cell_fills_neither_bins_nor_pairs() -> None:
@@ -106,7 +106,7 @@ def test_a_resolution_survives_its_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"bins": -1}, {"bin_share": 1.0}, {"bin_share": 0.6, "pair_share": 0.5}]
+    "settings", [{"knots": 1}, {"bins": -1}, {"bin_share": 1.0}, {"bin_share": 0.6, "pair_share": 0.5}]
 )
 def test_impossible_resolutions_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
@@ -115,16 +115,18 @@ def test_impossible_resolutions_are_refused(settings: dict[str, Any]) -> None:
 
 class TestTheRule:
     def test_noise_that_grows_with_the_features_leaves_the_coarse_part_alone(self) -> None:
-        assert choose_resolution(schema(), 10**6, math.inf) is None
+        assert choose_resolution(schema(), Clarity(10**6, 1.0, grows=True)).is_centred
 
     def test_few_records_get_no_fine_features(self) -> None:
-        assert choose_resolution(schema(), 3_700, 30.0) is None
+        assert choose_resolution(schema(), Clarity(3_700, 30.0)).is_centred
 
     @given(st.integers(1, 10**7), st.integers(1, 10**7), st.floats(0.0, 1e3))
-    def test_shares_grow_with_records_and_fall_with_noise(self, one: int, other: int, noise: float) -> None:
-        def shares_of(count: int, noise: float) -> tuple[float, float]:
-            chosen = choose_resolution(schema(), count, noise) or Resolution()
-            return chosen.bin_share, chosen.pair_share
+    def test_knots_and_shares_grow_with_records_and_fall_with_noise(
+        self, one: int, other: int, noise: float
+    ) -> None:
+        def shares_of(count: int, noise: float) -> tuple[float, float, float]:
+            chosen = choose_resolution(schema(), Clarity(count, noise))
+            return chosen.knots, chosen.bin_share, chosen.pair_share
 
         fewer, more = (shares_of(count, noise) for count in sorted((one, other)))
         assert all(small <= large for small, large in zip(fewer, more, strict=True))
@@ -141,16 +143,25 @@ class TestTheRule:
 
     def test_smooth_measurements_have_no_bins(self) -> None:
         numbers = {f"x{place}": COLUMNS["age"] for place in range(4)}
-        chosen = choose_resolution(schema(numbers), 10**6, 1.0)
-        assert chosen is not None
-        assert chosen.bins == 0
+        assert choose_resolution(schema(numbers), Clarity(10**6, 1.0)).bins == 0
+
+    def test_knots_follow_the_cube_root_of_records_over_noise_and_columns(self) -> None:
+        """Where noise dominates, K = (2 signal^2 (pi / o)^4 h^2 / (1080 o^2))^(1/6) (N / (noise p))^(1/3)."""
+        constant = (2 * 2.0**2 * (np.pi / 0.3) ** 4 * 0.15**2 / (1080 * 0.3**2)) ** (1 / 6)
+        for records, columns in ((20_000, 10), (100_000, 10), (400_000, 50)):
+            expected = constant * (records / (100.0 * columns)) ** (1 / 3)
+            assert abs(choose_knots(columns, Clarity(records, 100.0)) - expected) <= 1.1
+
+    def test_columns_and_noise_for_delta_0_cost_knots(self) -> None:
+        assert choose_knots(10, Clarity(5_000, 8.0)) > choose_knots(40, Clarity(5_000, 8.0))
+        assert choose_knots(10, Clarity(5_000, 8.0)) > choose_knots(10, Clarity(5_000, 8.0, grows=True))
 
 
 class TestPinned:
     def test_bins_and_pairs_that_are_asked_for_are_there(self) -> None:
         columns = {**COLUMNS, "age": {**COLUMNS["age"], "bins": 10}}
         asked = schema(columns, pairs=[["age", "sex"]])
-        encoder = SchemaEncoder(asked, resolution=choose_resolution(asked, 10, math.inf))
+        encoder = SchemaEncoder(asked, resolution=choose_resolution(asked, Clarity(10, 1.0, grows=True)))
         names = encoder.feature_names
         assert sum(name.startswith("age bin") for name in names) == 10
         assert sum(name.startswith("age x sex bin") for name in names) == 8 * 3
@@ -159,7 +170,7 @@ class TestPinned:
     def test_none_is_none(self) -> None:
         columns = {name: {**column, "bins": "none"} for name, column in COLUMNS.items() if name != "sex"}
         refused = schema(columns, pairs="none")
-        encoder = SchemaEncoder(refused, resolution=choose_resolution(refused, 10**9, 0.0))
+        encoder = SchemaEncoder(refused, resolution=choose_resolution(refused, Clarity(10**9, 0.0)))
         assert not any(" bin " in name for name in encoder.feature_names)
 
     @pytest.mark.parametrize(

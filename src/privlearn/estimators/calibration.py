@@ -1,4 +1,4 @@
-"""Calibrate a fit from public numbers: the default regularization, and the mechanism for a guarantee.
+"""Calibrate a fit from public numbers: the mechanism for a guarantee, and what precedes it.
 
 `calibrate_mechanism` chooses what was left to ``"auto"`` and refuses what no theorem covers.
 """
@@ -8,171 +8,22 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from scipy.optimize import brentq
-
-from privlearn.accounting import GaussianObjectiveCurves, gaussian_ratio
 from privlearn.errors import InvalidParameter, did_you_mean, preview
-from privlearn.guarantee import Guarantee, check_guarantee
+from privlearn.estimators.default_regularization import default_regularization
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
 from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.mechanisms.task import Task
 
-_SEPARATOR = 10.0  # norm of a weight vector that decides: log-odds of 10 along it
-_OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
-_SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
-_PLAIN = 0.25  # N Lambda without noise
 _CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
 _USELESS = 0.5  # and with which the mean is not worth having
 _MIN_FOR_MEAN, _MAX_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
 _FOR_SCORES = 0.05  # another such share: it makes the fit's noise 2.5 % larger
-_LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
-_TARGET_DEVIATION = (
-    0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
-)
-_WITHIN = 2 / 3  # of such residuals are within the width of the loss, where it is curved
-_SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
-_SESSION_NUMBERS = 0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult, 1000 and 4000 rows
-
-
-def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noise: str) -> float:
-    """Return Lambda from n, epsilon, delta, the dimension and the loss's constants (docs/theory/regularization.md).
-
-    Let sigma be the deviation of the noise in one coordinate of the sum of gradients, and k = N Lambda.
-
-    Objective perturbation: noise and shrinkage reach a direction of curvature h as sigma^2 h / (N h + k)^2 and
-    k^2 v^2 h / (N h + k)^2. Data has directions of all magnitudes of curvature; over such a spectrum the first adds up
-    to a multiple of d sigma^2 / k, the second of k |v|^2, and they balance at k = sigma sqrt(d) / |v|. The norm |v| of
-    what is to be learnt is taken as 10, or as sqrt(d), one unit per direction, if that is more: beyond 100 features
-    k is sigma itself. sigma belongs to the epsilon that remains after the Jacobian's slack, which falls as k grows, so
-    k solves an equation; and the slack never takes more than 45 % of epsilon.
-
-    Numbers learnt from centred rows, or from more columns than records: at least sigma^2 d / (N h v^2), see
-    `_flat_balance`; it matters for few rows.
-
-    Softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
-
-    Output perturbation: the noise in a prediction is sigma / k for any dimension: k = (0.08 sigma sqrt(N))^(2/3),
-    or, where few directions share the curvature and shrinkage costs less, sqrt(0.1 sigma N / d).
-    Without noise k is 0.25 (in scikit-learn's terms C = 4), below which held-out error hardly moves.
-
-    The task's own ``regularization`` is not read.
-    """
-    if not guarantee.is_private:
-        return _PLAIN / task.total
-    balance = _output_balance if mechanism == "output" else _objective_balance
-    if task.classes and mechanism != "output":
-        balance = _softmax_balance
-    return max(balance(task, guarantee, noise), _PLAIN) / task.total
-
-
-def session_regularization(task: Task, guarantee: Guarantee | None) -> float:
-    """Return Lambda of a session's learner, at which noise and shrinkage balance.
-
-    Let B be the noise in the sum of gradients: an answer has noise B / (N Lambda). A label needs its sign only, and
-    N Lambda = 2.5 B leaves a noise of 0.4. Of K scores, two are compared, and the largest noise of K - 1 rivals counts:
-    sqrt(2) max(1, sqrt(2 log(K - 1))) times as much. A number needs its size: shrinkage, about Lambda / c where the
-    loss has curvature c, costs as much as the noise at N Lambda proportional to sqrt(B N c).
-    """
-    if guarantee is None:
-        raise InvalidParameter(
-            "regularization='auto' depends on the guarantee. Pass guarantee=Guarantee(epsilon, delta), the same "
-            "as for the session, or a number"
-        )
-    check_guarantee(guarantee)
-    if guarantee.is_private and guarantee.delta == 0:
-        raise InvalidParameter("a session needs delta > 0: pass guarantee=Guarantee(epsilon, 1e-6)")
-    if not guarantee.is_private:
-        return _PLAIN / task.total
-    ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
-    noise = math.sqrt(task.problems) * task.gradient_sensitivity / ratio
-    if task.loss.argument == "residual":
-        balance = _SESSION_NUMBERS * math.sqrt(noise * task.total * task.loss.smoothness)
-    else:
-        rivals = max(task.classes - 1, 1)
-        several = math.sqrt(2.0 * max(1.0, 2.0 * math.log(rivals))) if task.classes else 1.0
-        balance = _SESSION_CLASSES * several * noise
-    return max(balance, _PLAIN) / task.total
-
-
-def _output_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
-    deviation = _noise_deviation(task, guarantee.epsilon, guarantee.delta, noise)
-    flat = (_OUTPUT_FLAT * deviation * math.sqrt(task.total)) ** (2 / 3)
-    curved = math.sqrt(_OUTPUT_CURVED * deviation * task.total / task.dimension)
-    return float(max(flat, curved))
-
-
-def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
-    def balance(strength: float) -> float:
-        slack = task.problems * task.jacobian_slack(strength / task.total)
-        deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
-        directions = math.sqrt(task.dimension)
-        return max(deviation * directions / max(_SEPARATOR, directions), _flat_balance(task, deviation))
-
-    lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
-    return _solve(balance, lower)
-
-
-def _flat_balance(task: Task, deviation: float) -> float:
-    """Return k at which noise and shrinkage of numbers balance if all directions have the same curvature.
-
-    They have in centred rows, and with more columns than records. Each has curvature a = N h / d then; noise and
-    shrinkage of a score are sigma^2 / (a + k)^2 and k^2 v^2 / (a + k)^2, smallest at k = sigma^2 / (a v^2). Rows
-    hardly fill more than 100 directions.
-    """
-    is_flat = task.centring is not None or task.dimension > task.total
-    if not is_flat or task.loss.argument != "residual":
-        return 0.0
-    directions = min(task.dimension, _SEPARATOR**2)
-    curvature = task.total * _WITHIN * task.loss.smoothness / directions
-    return deviation**2 / (curvature * _TARGET_DEVIATION**2)
-
-
-def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
-    """Return k at which noise and shrinkage of a coefficient are equal, k = sigma / size.
-
-    In scores over directions whose curvatures fall like a power, the noise adds up to about sigma^2 / k and the
-    shrinkage to k size^2. Two classes that differ by log-odds of size tau have coefficients of size tau / sqrt(2)
-    each. With K classes the same odds against K - 1 rivals need scores that differ by log(K - 1) more.
-    """
-    size = _LOG_ODDS * (1.0 + math.log(task.classes - 1)) / math.sqrt(2.0)
-
-    def balance(strength: float) -> float:
-        slack = task.jacobian_slack(strength / task.total)
-        if noise != "gaussian":
-            return _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise) / size
-        curve = GaussianObjectiveCurves(slack, corners=task.corners)
-        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta, curve=curve)
-        return task.gradient_sensitivity / ratio / size
-
-    lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon)
-    return _solve(balance, lower)
-
-
-def _solve(balance: Callable[[float], float], lower: float) -> float:
-    """Return the k of at least ``lower`` that equals ``balance(k)``, which falls as k grows."""
-    upper = balance(lower)
-    if upper <= lower:
-        return lower
-    return float(brentq(lambda strength: strength - balance(strength), lower, upper, rtol=1e-6))
-
-
-def _strength_of_slack(task: Task, slack: float) -> float:
-    """Return the k at which the Jacobian of one problem costs ``slack`` of epsilon."""
-    return task.curvature_ratio(1.0 / task.total) / task.curvature_ratio_of(slack)
-
-
-def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> float:
-    sensitivity, dimension, problems = task.gradient_sensitivity, task.dimension, task.problems
-    if noise == "gaussian":
-        return sensitivity * math.sqrt(problems) / gaussian_ratio(epsilon, delta)
-    deviation = sensitivity * problems * math.sqrt(dimension) / epsilon
-    return math.sqrt(2.0) * deviation if noise == "laplace" else deviation
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from privlearn.budget.charge import Budget, Charge
 from privlearn.data.encoding.arrays import ArrayEncoder, bounded_array
 from privlearn.data.encoding.column_cells import UNKNOWN
 from privlearn.data.encoding.encoder import SchemaEncoder
-from privlearn.data.encoding.resolution import Resolution, choose_resolution
+from privlearn.data.encoding.resolution import Clarity, Resolution, choose_resolution
 from privlearn.data.parts import part_of, without_part
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.schema.target import Target
@@ -28,6 +28,7 @@ from privlearn.estimators.fit import Fit, charge_of
 from privlearn.estimators.kernel_features import check_mechanism, lift
 from privlearn.estimators.learner import Learner, check_array_shape
 from privlearn.estimators.reading import target_column
+from privlearn.estimators.reference import reference_problem
 from privlearn.estimators.regularizer import divide_by_weights, public_coefficients
 from privlearn.estimators.sample_weights import refuse_weights
 from privlearn.estimators.scikit_learn import check_callers
@@ -74,6 +75,8 @@ class PrivateEstimator(Learner):
     _default_loss: ClassVar[str]
     stands_for: int | None = None
     """Public: how many records the rows stand for, if they are a public sample of other records."""
+    before_charge: Callable[[int], None] | None = None
+    """Called with the public number of records, before the ledger is charged; may raise to stop `fit`."""
 
     coefficients_: Array
     certificate_: Certificate
@@ -111,6 +114,8 @@ class PrivateEstimator(Learner):
             check_callers(charging=self.ledger is not None)
         work = self.prepare(without_part(X, y), y, guarantee.is_private, sample_weight)
         mechanism = work.calibrate(guarantee)
+        if self.before_charge is not None:
+            self.before_charge(work.rows.total)
         charge = charge_of(self, mechanism, work.rows.total, randomness, part_of(X))
         return charge, lambda: work.release(mechanism, randomness)
 
@@ -182,37 +187,41 @@ class PrivateEstimator(Learner):
         declared = (self.schema, self.norm_bound, self.column_bounds, self.features)
         return all(each is None for each in declared)
 
-    def resolution(
-        self, schema: Schema, records: int, guarantee: Guarantee | None = None
-    ) -> Resolution | None:
-        """Public: return the finest resolution that this many records and the guarantee's noise afford.
+    def resolution(self, schema: Schema, records: int, guarantee: Guarantee | None = None) -> Resolution:
+        """Public: return the resolution that serves this many records under the guarantee's noise.
 
-        ``None`` for kernels: they see rows by their distances, which fine bins would make almost equal.
+        Kernels have a fixed one: they see rows by their distances, which fine bins would make almost equal.
         """
         if self.public_points is not None or not isinstance(self.select_kernel(), LinearKernel):
-            return None
+            return Resolution()
         expected = records
         if guarantee is None:
             guarantee = self.make_guarantee()
             count = records if self.stands_for is None else self.stands_for
             expected = guarantee.relation.total(count, self.expected_records)
         heaviest = schema.rows_per_person * schema.row_weight_bound
-        return choose_resolution(schema, expected, self._noise(guarantee, heaviest))
+        return choose_resolution(schema, self._clarity(expected, guarantee, heaviest))
 
-    def _noise(self, guarantee: Guarantee, weight: float) -> float:
-        """Public: return the noise for `choose_resolution`; infinite where it grows with the number of features.
+    def _clarity(self, records: int, guarantee: Guarantee, weight: float) -> Clarity:
+        """Public: return what can be seen in this many records; a regression takes neither bins nor pairs.
 
         ``weight`` is the largest one of a person.
-
-        A regression keeps plain columns: with pairs, the default regularization was measured to be far too weak.
         """
-        if self.select_loss().argument == "residual":
-            return math.inf
-        if not guarantee.is_private:
-            return 0.0
-        if not self._is_gaussian(guarantee):
-            return math.inf
-        return guarantee.relation.gradients * weight / gaussian_ratio(guarantee.epsilon, guarantee.delta)
+        loss, is_gaussian = self.select_loss(), self._is_gaussian(guarantee)
+        noise = 0.0
+        if guarantee.is_private:
+            ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) if is_gaussian else guarantee.epsilon
+            noise = guarantee.relation.gradients * weight / ratio
+        problem = reference_problem(loss)
+        return Clarity(
+            records,
+            noise,
+            grows=guarantee.is_private and not is_gaussian,
+            curvature=problem.curvature / loss.lipschitz,
+            gradient_square=problem.derivative_square / loss.lipschitz**2,
+            signal=problem.margin,
+            takes_fine=loss.argument != "residual",
+        )
 
     def _is_gaussian(self, guarantee: Guarantee) -> bool:
         """Public: return whether the noise is Gaussian with tight calibration."""

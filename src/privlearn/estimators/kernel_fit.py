@@ -14,7 +14,8 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, SolverError
-from privlearn.estimators.calibration import check_regularization, session_regularization
+from privlearn.estimators.calibration import check_regularization
+from privlearn.estimators.default_regularization import session_regularization
 from privlearn.estimators.learner import Learner
 from privlearn.estimators.training_rows import ClassTargets, TrainingRows
 from privlearn.features.kernel import Kernel

@@ -28,14 +28,18 @@ from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 
-Resolve = Callable[[Schema, int], Resolution | None]
+Resolve = Callable[[Schema, int], Resolution]
 """Public: returns the resolution for a number of records or persons."""
 
 IN_MEMORY = 1 << 27  # bytes of vectors; more are expanded from their cells in each pass
 
 
 def read_table(
-    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+    schema: Schema,
+    X: Any,
+    y: Any,
+    fit_intercept: bool,
+    resolve: Resolve = lambda schema, persons: Resolution(),
 ) -> TrainingRows:
     """Touch the data: return the rows of a table whose target has classes; ``y=None`` takes the target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
@@ -49,7 +53,11 @@ def read_table(
 
 
 def read_number_table(
-    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+    schema: Schema,
+    X: Any,
+    y: Any,
+    fit_intercept: bool,
+    resolve: Resolve = lambda schema, persons: Resolution(),
 ) -> TrainingRows:
     """Touch the data: return the rows of a table whose target is a number; ``y=None`` takes the target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
@@ -93,9 +101,9 @@ class ReadColumns:
         """Return the rows, encoded at the resolution for this number of persons."""
         schema, encoder = self.encoder.schema, self.encoder
         weights = self.weighing.result(len(self.cells))
-        resolution = resolve(schema, weights.count)
-        if resolution is not None:
-            encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
+        encoder = SchemaEncoder(
+            schema, fit_intercept=encoder.fit_intercept, resolution=resolve(schema, weights.count)
+        )
         features: Any = encoder.expand_lazily(self.cells)
         if len(features) * encoder.row_bytes <= IN_MEMORY:
             features = features.for_many_passes()

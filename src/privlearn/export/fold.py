@@ -21,6 +21,7 @@ from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.feature_groups import ColumnCells, coarse_features, is_cyclic, knots_of
 from privlearn.data.encoding.readers import ends_of, positions
+from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.columns import (
     CategoryColumn,
     DateColumn,
@@ -181,7 +182,7 @@ def _fold_schema(encoder: SchemaEncoder, weights: Array) -> dict[str, Any]:
             "Predict with Release.load(path).model.predict(table)."
         )
     left, layout = _RemainingWeights(weights), encoder.layout
-    coarse = tuple(_coarse(name, column, left, layout.is_centred) for name, column in columns.items())
+    coarse = tuple(_coarse(name, column, left, encoder.resolution) for name, column in columns.items())
     fine = tuple(_fine(encoder, left))
     return {
         "inputs": tuple(
@@ -224,14 +225,17 @@ def _input(name: str, column: Any, codes: tuple[str, ...]) -> NumberInput | List
     return NumberInput(type=column.type, lower=lower, upper=upper, **shared)
 
 
-def _coarse(name: str, column: Any, left: _RemainingWeights, is_centred: bool) -> Table | Curve:
+def _coarse(name: str, column: Any, left: _RemainingWeights, resolution: Resolution) -> Table | Curve:
     if isinstance(column, ListColumn):
-        features = _features_of_values(name, column, is_centred)
+        features = _features_of_values(name, column, resolution)
         scores = features @ left.take(features.shape[1])
         return Table(column=name, scores=_rows(scores), squares=_row(np.square(features).sum(axis=1)))
-    cyclic, knots = is_cyclic(column), 0 if column.encoding == "linear" else knots_of(column)
+    cyclic, knots = (
+        is_cyclic(column),
+        0 if column.encoding == "linear" else knots_of(column, resolution.knots),
+    )
     hats = left.take(knots)
-    centred = knots > 0 and is_centred
+    centred = knots > 0 and resolution.is_centred
     trend = left.take(2 if cyclic else 1)
     return Curve(
         column=name,
@@ -243,13 +247,13 @@ def _coarse(name: str, column: Any, left: _RemainingWeights, is_centred: bool) -
     )
 
 
-def _features_of_values(name: str, column: Any, is_centred: bool) -> Array:
+def _features_of_values(name: str, column: Any, resolution: Resolution) -> Array:
     """Return the encoder's features of each value of a list, of shape (values, width)."""
     cells = ColumnCells.of(_encoded_values(column))
-    groups = coarse_features(name, column)
+    groups = coarse_features(name, column, resolution.knots)
     parts = [np.empty((len(cells.values), group.width)) for group in groups]
     for group, part in zip(groups, parts, strict=True):
-        group.write(cells, part, is_centred)
+        group.write(cells, part, resolution.is_centred)
     return np.hstack(parts)
 
 

@@ -198,7 +198,7 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
     match encoder:
         case SchemaEncoder():
             described = {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
-            return described | _resolution(encoder)
+            return described | {"resolution": encoder.resolution.to_dict()}
         case ArrayEncoder():
             return {
                 "norm_bound": encoder.clip_bound,
@@ -276,15 +276,9 @@ def encoder_arrays(encoder: Encoder) -> dict[str, Array]:
 
 
 def _schema_encoder(record: Mapping[str, Any]) -> SchemaEncoder:
-    """Return the encoder of a schema; kernels have no resolution."""
-    chosen = Resolution.from_dict(record["resolution"]) if "resolution" in record else None
-    schema = Schema.from_dict(record["schema"])
-    return SchemaEncoder(schema, fit_intercept=record["fit_intercept"], resolution=chosen)
-
-
-def _resolution(encoder: SchemaEncoder) -> dict[str, Any]:
-    """Return the resolution as a file and a certificate state it; empty if there is none."""
-    return {} if encoder.resolution is None else {"resolution": encoder.resolution.to_dict()}
+    """Return the encoder of a schema."""
+    schema, resolution = Schema.from_dict(record["schema"]), Resolution.from_dict(record["resolution"])
+    return SchemaEncoder(schema, fit_intercept=record["fit_intercept"], resolution=resolution)
 
 
 def points_array(encoder: Encoder) -> Array | None:
@@ -305,7 +299,7 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
         described = {"dataset": base.schema.name, "schema_sha256": base.schema.digest}
         if base.schema.private_bounds:
             described["private_bounds"] = base.schema.to_dict()["private_bounds"]
-        described |= _resolution(base)
+        described["resolution"] = base.resolution.to_dict()
     elif isinstance(base, MapEncoder):
         described = {"feature_map": base.features.describe()}
     elif base is not None:

@@ -225,7 +225,7 @@ def curves(encoder: Encoder, name: str) -> list[Curve]:
     own = np.flatnonzero([columns == (name,) for columns in owners])
     if isinstance(column, TextColumn):
         return [Curve(own[[index]]) for index in range(len(own))]
-    width = _coarse_width(column)
+    width = _coarse_width(column, base_of(encoder))
     coarse, bins = own[:width], own[width:]
     has_line = not isinstance(column, CategoryColumn) and width > 1
     result = [Curve(coarse[:-1], int(coarse[-1])) if has_line else Curve(coarse)]
@@ -262,12 +262,12 @@ def _through_grid(
     return [Curve(line) for line in (grid.T if pair[0] == name else grid)]
 
 
-def _coarse_width(column: Any) -> int:
+def _coarse_width(column: Any, base: Any) -> int:
     """Return the number of features of a column without its fine bins."""
     if isinstance(column, CategoryColumn):
         return len(column.values) + (column.unknown == "other")
     trend = 2 if is_cyclic(column) else 1
-    return trend if column.encoding == "linear" else knots_of(column) + trend
+    return trend if column.encoding == "linear" else knots_of(column, base.resolution.knots) + trend
 
 
 def _column(encoder: Encoder, name: str) -> Any:

@@ -10,12 +10,8 @@ import pytest
 from privlearn import PrivateLogisticRegression, PrivateRegressor, plan
 from privlearn.data.datasets import census_schema
 from privlearn.estimators.forecast.expected_error import error_rate, expected_error, sampling_variance
-from privlearn.estimators.forecast.reference import (
-    LOG_ODDS_DEVIATION,
-    TARGET_DEVIATION,
-    Spectrum,
-    reference_problem,
-)
+from privlearn.estimators.forecast.spectrum import Spectrum
+from privlearn.estimators.reference import LOG_ODDS_DEVIATION, TARGET_DEVIATION, reference_problem
 from privlearn.solvers.losses import Logistic, loss_from_name
 
 ISOTROPIC = Spectrum(np.full(5, 0.2), np.full(5, 0.2))

@@ -25,9 +25,9 @@ from privlearn import (
 from privlearn.data import SchemaEncoder
 from privlearn.data.datasets import census_schema
 from privlearn.estimators.forecast import Plan
-from privlearn.estimators.forecast.forecast import MAX_RATIO, table
-from privlearn.estimators.forecast.reference import reference_problem
+from privlearn.estimators.forecast.forecast import MAX_LOST, table
 from privlearn.estimators.forecast.stand_ins import stand_in_table
+from privlearn.estimators.reference import reference_problem
 
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 ARRAYS: dict[str, Any] = {"norm_bound": 2.0, "classes": [0, 1]}
@@ -133,7 +133,7 @@ class TestMoreHelps:
 
 
 class TestTheSmallest:
-    @pytest.mark.parametrize("verdict", MAX_RATIO)
+    @pytest.mark.parametrize("verdict", MAX_LOST)
     def test_number_of_records_turns_the_verdict(self, verdict: str) -> None:
         planned = census_plan(epsilon=0.5)
         rows = planned.smallest_rows(verdict)
@@ -141,7 +141,7 @@ class TestTheSmallest:
         assert planned.at(rows=rows).verdict == verdict
         assert planned.at(rows=int(0.98 * rows)).verdict != verdict
 
-    @pytest.mark.parametrize("verdict", MAX_RATIO)
+    @pytest.mark.parametrize("verdict", MAX_LOST)
     def test_epsilon_turns_the_verdict(self, verdict: str) -> None:
         planned = census_plan(rows=2000)
         epsilon = planned.smallest_epsilon(verdict)
@@ -167,7 +167,7 @@ class TestWhatIsSaid:
     def test_a_drowned_signal_is_a_warning_with_a_way_out(self) -> None:
         told = str(census_plan(200, epsilon=0.1))
         assert "DROWNED" in told
-        assert "do not spend budget" in told
+        assert "Do not spend budget" in told
         assert "Smallest that is not drowned" in told
         assert "Smallest that is clear" in told
 
@@ -177,14 +177,24 @@ class TestWhatIsSaid:
         assert str(planned).count("Smallest that is") == 1
 
     def test_delta_is_recommended_where_it_helps(self) -> None:
-        assert "With delta 1e-06 instead of 0" in str(census_plan(2000, delta=0.0))
-        assert "instead of 0" not in str(census_plan(2000))
-        assert "instead of 0" not in str(census_plan(2000, delta=0.0, noise="norm_gamma"))
+        few = census_plan(2000, delta=0.0, epsilon=0.5)
+        names = [name for name, _ in few.levers()]
+        assert names == ["epsilon 1", "8,000 records", "delta 1e-06"]
+        assert all(other is not None and other.lost < few.lost for _, other in few.levers())
+        assert "with delta 1e-06: " in str(few)
+        assert "delta 1e-06: " not in str(census_plan(2000, epsilon=0.5))
 
     def test_numbers_are_plain_json(self) -> None:
-        told = json.loads(json.dumps(census_plan().to_dict()))
+        told = json.loads(json.dumps(census_plan(1000, epsilon=1.0).to_dict()))
         assert told["verdict"] == "noisy"
         assert told["smallest_rows"]["noisy"] < told["rows"] < told["smallest_rows"]["clear"]
+        assert told["quality"]["expected"] < told["quality"]["without_privacy"]
+
+    def test_a_rare_class_loses_more(self) -> None:
+        model = PrivateLogisticRegression(**PROMISE, schema=census_schema())
+        assert plan(model, 3000, rate=0.02).lost > 1.5 * plan(model, 3000, rate=0.4).lost
+        with pytest.raises(InvalidParameter, match="rate must lie between 0 and 1"):
+            plan(model, 3000, rate=2.0)
 
 
 class TestRefusals:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -209,6 +212,9 @@ def train(
     cluster_key: ClusterKey = None,
     seed: Seed = None,
     force: Force = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before charging for a model that noise would drown.")
+    ] = False,
 ) -> None:
     """Train a classifier or a regression and write a release file that may be shared.
 
@@ -280,11 +286,11 @@ def train(
             estimator.set_params(schema=description)
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
+        if not grid:
+            estimator.before_charge = _forecast_check(estimator, progress, yes)
         release: Release = learner.fit(rows).release_
     (release if key is None else release.signed(key)).save(out, overwrite=True)
     _report(release.certificate, description, out, budget)
-    if not grid:
-        _warn_of_noise(estimator, release.certificate)
     typer.echo(f"Next: privlearn verify {out}")
 
 
@@ -345,15 +351,26 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
     print_balance(ledger, is_private=certificate.is_private)
 
 
-def _warn_of_noise(estimator: Any, certificate: Certificate) -> None:
-    """Public: print the forecast of `privlearn plan` if it is not good; no row is read."""
+def _forecast_check(estimator: Any, progress: LateProgress, is_confirmed: bool) -> Callable[[int], None]:
+    """Return a check before the charge: it reports a forecast that is not clear, and asks if the model would drown.
+
+    Where nobody can answer (a script), training goes on after the warning.
+    """
     from privlearn.estimators.forecast.fit_forecast import plan
     from privlearn.estimators.forecast.forecast import MEANING
 
-    if not certificate.guarantee.is_private:
-        return
-    estimator.set_params(ledger=None, progress=None)
-    with suppress(PrivlearnError):  # some mechanisms have no forecast
-        verdict = plan(estimator, certificate.mechanism.task.total).verdict
-        if verdict != "clear":
+    def check(records: int) -> None:
+        if not estimator.make_guarantee().is_private:
+            return
+        unfitted = copy.copy(estimator)
+        unfitted.ledger = unfitted.progress = unfitted.before_charge = None
+        with suppress(PrivlearnError):  # some mechanisms have no forecast
+            verdict = plan(unfitted, records).verdict
+            if verdict == "clear":
+                return
             warn(f"Forecast of `privlearn plan`, from public numbers alone: {MEANING[verdict]}")
+            is_stopped = verdict == "drowned" and not is_confirmed and sys.stdin.isatty()
+            if is_stopped and not typer.confirm("Charge the budget all the same?"):
+                raise typer.Abort
+
+    return check

@@ -257,14 +257,17 @@ class BinIndicators(FeatureGroup):
         return [f"{name} bin {','.join(map(str, index))}" for index in np.ndindex(*shape)]
 
 
-def coarse_features(name: str, column: Ordered | CategoryColumn) -> list[CoarseFeatures]:
-    """Return the coarse groups of a column: indicators of a category; hat functions and a trend of an ordered one."""
+def coarse_features(name: str, column: Ordered | CategoryColumn, knots: int) -> list[CoarseFeatures]:
+    """Return the coarse groups of a column: indicators of a category; hat functions and a trend of an ordered one.
+
+    ``knots`` is the number for columns with ``knots: auto``.
+    """
     if isinstance(column, CategoryColumn):
         return [CategoryIndicators(name, column)]
     trend: CoarseFeatures = SineCosine(name) if is_cyclic(column) else Line(name)
     if column.encoding == "linear":
         return [trend]
-    return [HatFunctions(name, knots_of(column), is_cyclic(column)), trend]
+    return [HatFunctions(name, knots_of(column, knots), is_cyclic(column)), trend]
 
 
 def is_cyclic(column: Ordered) -> bool:
@@ -272,6 +275,7 @@ def is_cyclic(column: Ordered) -> bool:
     return isinstance(column, NumberColumn) and column.period is not None
 
 
-def knots_of(column: Ordered) -> int:
-    """Return the number of knots; an ordinal column needs at most one for each of its values."""
-    return min(column.knots, len(column.values)) if isinstance(column, OrdinalColumn) else column.knots
+def knots_of(column: Ordered, knots: int) -> int:
+    """Return the number of knots, by default ``knots``; an ordinal column needs at most one for each value."""
+    count = knots if column.knots == "auto" else column.knots
+    return min(count, len(column.values)) if isinstance(column, OrdinalColumn) else count

@@ -2,7 +2,7 @@
 
 There are two arrangements, which `choose_resolution` (resolution.py) selects from public numbers:
 
-- *centred* (no resolution): coarse groups in the order of the schema, each minus its centre, stored densely.
+- *centred* (neither bins nor pairs): coarse groups in the order of the schema, each minus its centre, stored densely.
   Little of a row's norm is spent on what all rows have in common, which matters for few records, much noise or kernels.
 - *resolved*: coarse groups, then fine bins, then pairs of columns, then words; stored in CSR form.
   Bins and pairs have fixed shares of the squared norm.
@@ -13,7 +13,7 @@ The constant feature comes last in both.
 >>> schema = Schema.from_dict({"name": "clinic", "columns": {
 ...     "age": {"type": "number", "lower": 0, "upper": 100, "knots": 3},
 ...     "sex": {"type": "category", "values": ["f", "m"]}}})
->>> FeatureLayout(schema, None).feature_names
+>>> FeatureLayout(schema, Resolution()).feature_names
 ['age[0]', 'age[1]', 'age[2]', 'age[3]', 'sex=f', 'sex=m', 'intercept']
 >>> layout = FeatureLayout(schema, Resolution(bins=4, bin_share=0.2, grid=2, pair_share=0.3))
 >>> layout.feature_names[:6]
@@ -75,8 +75,7 @@ class FeatureLayout:
     Parameters
     ----------
     schema : Schema
-    resolution : Resolution or None
-        None for the centred arrangement.
+    resolution : Resolution
     fit_intercept : bool, default=True
 
     Attributes
@@ -95,15 +94,16 @@ class FeatureLayout:
         Value of a bin's or a pair's entry, before the row is divided by its norm.
     """
 
-    def __init__(self, schema: Schema, resolution: Resolution | None, fit_intercept: bool = True) -> None:
-        self.is_centred, self.fit_intercept = resolution is None, fit_intercept
+    def __init__(self, schema: Schema, resolution: Resolution, fit_intercept: bool = True) -> None:
+        self.is_centred, self.fit_intercept = resolution.is_centred, fit_intercept
+        knots = resolution.knots
         columns = list(schema.columns.items())
-        if resolution is None:
-            groups = [group for name, column in columns for group in _column_groups(name, column)]
+        if self.is_centred:
+            groups = [group for name, column in columns for group in _column_groups(name, column, knots)]
         else:
             words = [(name, column) for name, column in columns if isinstance(column, TextColumn)]
             others = [(name, column) for name, column in columns if not isinstance(column, TextColumn)]
-            groups = [group for name, column in others for group in _column_groups(name, column)]
+            groups = [group for name, column in others for group in _column_groups(name, column, knots)]
             groups += _fine_groups(schema, resolution)
             groups += [TextFeatures(name, column) for name, column in words]
         self.groups = list(_with_starts(groups))
@@ -115,8 +115,8 @@ class FeatureLayout:
         self.dimension = sum(group.width for group in groups) + fit_intercept
         coarse_entries = sum(group.entries_per_row for _, group in self.coarse)
         self.entries_per_row = coarse_entries + len(fine) + fit_intercept
-        self.bin_share = resolution.bin_share if resolution is not None and self.bins else 0.0
-        self.pair_share = resolution.pair_share if resolution is not None and self.pairs else 0.0
+        self.bin_share = resolution.bin_share if self.bins else 0.0
+        self.pair_share = resolution.pair_share if self.pairs else 0.0
         self.coarse_share = 1.0 - (self.bin_share + self.pair_share)
         self.bin_weight = math.sqrt(self.bin_share / max(len(self.bins), 1))
         self.pair_weight = math.sqrt(self.pair_share / max(len(self.pairs), 1))
@@ -156,10 +156,10 @@ class FeatureLayout:
         return [ColumnLayout(name, coarse[name], bins.get((name,)), grid.get(name, 0)) for name in coarse]
 
 
-def _column_groups(name: str, column: AnyColumn) -> list[FeatureGroup]:
+def _column_groups(name: str, column: AnyColumn, knots: int) -> list[FeatureGroup]:
     if isinstance(column, TextColumn):
         return [TextFeatures(name, column)]
-    return [*coarse_features(name, column)]
+    return [*coarse_features(name, column, knots)]
 
 
 def _fine_groups(schema: Schema, resolution: Resolution) -> Iterator[BinIndicators]:

@@ -6,27 +6,23 @@ import copy
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import CentredEncoder, distances
-from privlearn.errors import InvalidParameter
+from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.encoding.resolution import Resolution
+from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.fit import Fit
 from privlearn.estimators.forecast.expected_error import ExpectedError, expected_error
 from privlearn.estimators.forecast.forecast import MAX_ROWS, Forecast, unit_of
-from privlearn.estimators.forecast.reference import (
-    Spectrum,
-    noise_in_prediction,
-    reference_problem,
-    worst_case,
-)
-from privlearn.estimators.forecast.stand_ins import STAND_INS, check_count, stand_ins
+from privlearn.estimators.forecast.spectrum import Spectrum, noise_in_prediction, worst_case
+from privlearn.estimators.forecast.stand_ins import STAND_INS, check_count, stand_in_table, stand_ins
+from privlearn.estimators.reference import ReferenceProblem
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
-from privlearn.release.encoders import RawEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +40,10 @@ class Plan(Forecast):
     guarantee : Guarantee
     mechanism : OutputPerturbation or ObjectivePerturbation
         Exactly what `fit` would run: its noise, its regularization, its constants.
+    lost : float
+        Share of what a model without privacy gains over a constant prediction that privacy costs, for a typical signal.
+    gains : tuple of Gain
+        The same, and the expected AUC or R^2, for a strong, a typical and a weak signal.
     noise : float
         Standard deviation of the noise in the prediction for a typical row.
     worst_case : float
@@ -56,6 +56,7 @@ class Plan(Forecast):
     """
 
     work: Fit = dataclasses.field(repr=False)
+    spectra: dict[tuple[int, bool], Spectrum] = dataclasses.field(default_factory=dict, repr=False)
 
     @cached_property
     def _fit(self) -> Fit:
@@ -65,27 +66,49 @@ class Plan(Forecast):
     def mechanism(self) -> ReleaseMechanism:
         return calibrate_fit(self.work, self.rows, self.guarantee)
 
+    @property
+    def _resolution(self) -> Resolution:
+        return getattr(self._fit.rows.encoder, "resolution", Resolution())
+
     @cached_property
     def training_spectrum(self) -> Spectrum:
-        """Return the spectrum of the rows, centred around their mean if `fit` would centre them."""
-        rows = self.work.rows
-        if self.mechanism.task.centring is None:
-            return self.spectrum
-        encoder, features = cast(RawEncoder, rows.encoder), cast(Array, rows.features)
+        """Return the spectrum of synthetic rows at the fit's knots, centred if `fit` would centre them.
+
+        Forecasts for other numbers of records share it.
+        """
+        key = self._resolution.knots, self.mechanism.task.centring is not None
+        if key not in self.spectra:
+            self.spectra[key] = self._make_spectrum(*key)
+        return self.spectra[key]
+
+    def _make_spectrum(self, knots: int, is_centred: bool) -> Spectrum:
+        encoder, features = cast(Any, self.work.rows.encoder), self.work.rows.features
+        if isinstance(encoder, SchemaEncoder):
+            coarse = Resolution(knots)
+            encoder = SchemaEncoder(encoder.schema, fit_intercept=encoder.fit_intercept, resolution=coarse)
+            features = encoder.encode(stand_in_table(encoder.schema))
+        if not is_centred:
+            return Spectrum.of(features)
         mean = features[:, : encoder.dimension - encoder.fit_intercept].mean(axis=0)
         radius = float(np.median(distances(features, mean))) or 1.0
         return Spectrum.of(CentredEncoder(encoder, mean, radius).lift(features))
 
     @cached_property
+    def _noise_spectrum(self) -> Spectrum:
+        """Return the spectrum; bins and pairs count as typical cells, since simulating them would take long."""
+        resolution, spectrum = self._resolution, self.training_spectrum
+        if resolution.is_centred:
+            return spectrum
+        cells = max(self._fit.rows.dimension - len(spectrum.moments), 1)
+        return spectrum.add_cells(resolution.bin_share + resolution.pair_share, cells)
+
+    @property
     def noise(self) -> float:
-        """Return the noise; bins and pairs count as typical cells, since simulating them would take long."""
-        resolution = getattr(self._fit.rows.encoder, "resolution", None)
-        spectrum = self.training_spectrum
-        if resolution is not None:
-            share = resolution.bin_share + resolution.pair_share
-            cells = max(self._fit.rows.dimension - self.work.rows.dimension, 1)
-            spectrum = spectrum.add_cells(share, cells)
-        return self.unit * noise_in_prediction(self.mechanism, spectrum, self.problem)
+        return self.unit * noise_in_prediction(self.mechanism, self._noise_spectrum, self.problem)
+
+    def noise_for(self, problem: ReferenceProblem) -> float:
+        """Return the noise without that of bins and pairs, since what they gain is not counted either."""
+        return noise_in_prediction(self.mechanism, self.training_spectrum, problem)
 
     @cached_property
     def worst_case(self) -> float:
@@ -118,7 +141,9 @@ class Plan(Forecast):
         return float(self.mechanism.effective_regularization)
 
 
-def plan(estimator: PrivateEstimator, rows: int, columns: int | None = None) -> Plan:
+def plan(
+    estimator: PrivateEstimator, rows: int, columns: int | None = None, rate: float | None = None
+) -> Plan:
     """Forecast ``estimator.fit`` on this many records. Reads no data and costs nothing.
 
     Parameters
@@ -129,6 +154,9 @@ def plan(estimator: PrivateEstimator, rows: int, columns: int | None = None) -> 
         Number of records, or of persons if the schema has a person column; the expected one where it is private.
     columns : int, optional
         Number of columns of a plain array, for an estimator without schema and public points.
+    rate : float, optional
+        Share of one of two classes, between 0 and 1, as far as it is public; by default the schema's. A rare class
+        needs more records than a frequent one.
 
     Examples
     --------
@@ -156,13 +184,21 @@ def plan(estimator: PrivateEstimator, rows: int, columns: int | None = None) -> 
         rows,
         guarantee,
         unit_of(work.rows),
-        Spectrum.of(work.rows.features),
-        reference_problem(work.task.loss),
+        work.task.loss,
         work,
         persons=estimator.schema is not None and estimator.schema.person is not None,
+        rate=_check_rate(estimator, rate),
     )
     forecast.mechanism  # noqa: B018 - refuses now what no theorem covers
     return forecast
+
+
+def _check_rate(estimator: PrivateEstimator, rate: float | None) -> float | None:
+    target = None if estimator.schema is None else estimator.schema.target
+    rate = getattr(target, "rate", None) if rate is None else rate
+    if rate is not None and not 0.0 < rate < 1.0:
+        raise InvalidParameter(f"rate must lie between 0 and 1, not {preview(rate)}")
+    return rate
 
 
 def fit_on_stand_ins(estimator: PrivateEstimator, columns: int | None = None, count: int = STAND_INS) -> Fit:

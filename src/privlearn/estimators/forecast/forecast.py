@@ -1,4 +1,4 @@
-"""`Forecast`: what fits and sessions share, a verdict on noise against margin, a table, and advice."""
+"""`Forecast`: what fits and sessions share, the share of the gain that privacy costs, a verdict, a table and advice."""
 
 from __future__ import annotations
 
@@ -8,37 +8,36 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
 from privlearn.errors import InvalidParameter, preview
-from privlearn.estimators.forecast.reference import ReferenceProblem, Spectrum, typical_margin
+from privlearn.estimators.forecast.expected_gain import (
+    NUMBER_SIZES,
+    SIZES,
+    Gain,
+    Quality,
+    expected_gain,
+    expected_scores,
+)
+from privlearn.estimators.forecast.spectrum import Spectrum, typical_margin
 from privlearn.estimators.forecast.stand_ins import check_count
+from privlearn.estimators.reference import ReferenceProblem, reference_problem
 from privlearn.estimators.training_rows import NumberTargets, TrainingRows
 from privlearn.guarantee import Guarantee, weakness
+from privlearn.solvers.losses import LossProperties
 
 Verdict = Literal["clear", "noisy", "drowned"]
 
-MAX_RATIO = {"clear": 0.25, "noisy": 0.75}
-"""Noise over margin up to which a signal is clear, or at least not drowned. Measured (docs/theory/planning.md): up to
-the first a model lost a few per cent of what it gains over guessing, beyond the second mostly more than half."""
+MAX_LOST = {"clear": 0.12, "noisy": 0.65}
+"""Share of the gain that may be lost: a model is clear if signals of all sizes lose no more than the first, and drowned
+if all lose more than the second. The verdicts claim a quarter and a half: the distance is the safety that fits on real
+tables needed (docs/theory/planning.md)."""
 
-
-def verdict_of(ratio: float) -> Verdict:
-    """Return the verdict on a ratio of noise to margin."""
-    for verdict, limit in MAX_RATIO.items():
-        if ratio <= limit:
-            return cast(Verdict, verdict)
-    return "drowned"
-
-
-def max_ratio(verdict: str) -> float:
-    """Return the largest ratio of that verdict or a better one."""
-    if verdict not in MAX_RATIO:
-        raise InvalidParameter(f"verdict must be one of {', '.join(MAX_RATIO)}, not {preview(verdict)}")
-    return MAX_RATIO[verdict]
+USUAL_RATE = 0.25
+"""Assumed share of the rarer of two classes, if it is not stated."""
 
 
 MAX_ROWS = 10**12
@@ -56,20 +55,32 @@ class Forecast(ABC):
     guarantee : Guarantee
     unit : float
         Units of the target per unit of the scaled target.
-    spectrum : Spectrum
-        Spectrum of a typical table's encoded rows.
-    problem : ReferenceProblem
-        Typical labels for this loss.
+    loss : LossProperties
     persons : bool, default=False
         Whether ``rows`` counts persons, who may have several rows each, rather than records.
+    rate : float, optional
+        Share of the rarer of two classes, if known.
     """
 
     rows: int
     guarantee: Guarantee
     unit: float = dataclasses.field(repr=False)
-    spectrum: Spectrum = dataclasses.field(repr=False)
-    problem: ReferenceProblem = dataclasses.field(repr=False)
+    loss: LossProperties = dataclasses.field(repr=False)
     persons: bool = dataclasses.field(default=False, repr=False, kw_only=True)
+    rate: float | None = dataclasses.field(default=None, repr=False, kw_only=True)
+
+    @property
+    def problem(self) -> ReferenceProblem:
+        """Return the typical labels for this loss."""
+        return self._problem(1.0)
+
+    def _problem(self, size: float) -> ReferenceProblem:
+        rate = USUAL_RATE if self.rate is None else self.rate
+        return reference_problem(self.loss, size, 0.5 if self._is_number else min(rate, 1.0 - rate))
+
+    @property
+    def _is_number(self) -> bool:
+        return self.loss.argument == "residual"
 
     @property
     def count_noun(self) -> str:
@@ -92,9 +103,9 @@ class Forecast(ABC):
         """Return a proven bound on the deviation of the noise in any prediction."""
 
     @property
+    @abstractmethod
     def training_spectrum(self) -> Spectrum:
-        """Return the spectrum of the rows as the learner sees them."""
-        return self.spectrum
+        """Return the spectrum of a typical table's rows as the learner sees them."""
 
     @cached_property
     def margin(self) -> float:
@@ -125,9 +136,44 @@ class Forecast(ABC):
     def ratio(self) -> float:
         return self.noise / self.margin if self.margin else math.inf
 
+    @abstractmethod
+    def noise_for(self, problem: ReferenceProblem) -> float:
+        """Return the noise in the prediction for a typical row of such a problem, for scaled targets."""
+
+    @cached_property
+    def gains(self) -> tuple[Gain, ...]:
+        """Return what to expect of a strong, a typical and a weak signal."""
+        return tuple(self._gain(size) for size in (NUMBER_SIZES if self._is_number else SIZES))
+
+    def _gain(self, size: float) -> Gain:
+        problem, rate = self._problem(size), USUAL_RATE if self.rate is None else self.rate
+        spectrum = self.training_spectrum
+        private = expected_scores(self.rows, self.noise_for(problem), self.regularization, spectrum, problem)
+        best_strength = problem.derivative_square / (problem.curvature * problem.margin**2)
+        plain = expected_scores(self.rows, 0.0, best_strength / self.rows, spectrum, problem)
+        return expected_gain(private, plain, problem, Quality(self._is_number, size, rate))
+
+    @property
+    def lost(self) -> float:
+        """Return the share of a typical model's gain that privacy costs."""
+        return self.gains[1].lost
+
+    @property
+    def quality_name(self) -> str:
+        """Return the name of the measure of quality."""
+        return "R2" if self._is_number else "AUC"
+
     @property
     def verdict(self) -> Verdict:
-        return verdict_of(self.ratio)
+        if self.exceeds("clear") <= 1.0:
+            return "clear"
+        return "noisy" if self.exceeds("noisy") <= 1.0 else "drowned"
+
+    def exceeds(self, verdict: str) -> float:
+        """Return what is lost as a multiple of what a verdict, or a better one, allows."""
+        _check_verdict(verdict)
+        lost = [gain.lost for gain in self.gains]
+        return (max(lost) if verdict == "clear" else min(lost)) / MAX_LOST[verdict]
 
     @property
     def weakness(self) -> str | None:
@@ -150,20 +196,36 @@ class Forecast(ABC):
             guarantee=guarantee,
         )
 
+    def levers(self) -> list[tuple[str, Self | None]]:
+        """Return changes that may help, each with its forecast; ``None`` where it is refused."""
+        epsilon, rows = 2.0 * self.guarantee.epsilon, 4 * self.rows
+        changes: list[tuple[str, dict[str, Any]]] = [
+            (f"epsilon {epsilon:g}", {"epsilon": epsilon}),
+            (f"{rows:,} {self.count_noun}", {"rows": rows}),
+        ]
+        if self.guarantee.delta == 0:
+            changes.append((f"delta {_USUAL_DELTA:g}", {"delta": _USUAL_DELTA}))
+        return [(name, self._try(**change)) for name, change in changes]
+
+    def _try(self, **changes: Any) -> Self | None:
+        try:
+            changed = self.at(**changes)
+            changed.gains  # noqa: B018 - refuses now what no theorem covers
+        except InvalidParameter:
+            return None
+        return changed
+
     def smallest_rows(self, verdict: str = "clear") -> int | None:
         """Return the smallest number of records with this verdict or a better one; ``None`` above 10^12."""
-        rows = _smallest(
-            lambda rows: _ratio(self.at(rows=math.ceil(rows))), max_ratio(verdict), 1.0, float(MAX_ROWS)
-        )
+        _check_verdict(verdict)
+        rows = _smallest(lambda rows: _exceeds(self.at(rows=math.ceil(rows)), verdict), 1.0, float(MAX_ROWS))
         return None if rows is None else math.ceil(rows)
 
     def smallest_epsilon(self, verdict: str = "clear") -> float | None:
         """Return the smallest epsilon with this verdict or a better one; ``None`` above 100."""
+        _check_verdict(verdict)
         return _smallest(
-            lambda epsilon: _ratio(self.at(epsilon=epsilon)),
-            max_ratio(verdict),
-            MIN_EPSILON,
-            MAX_EPSILON,
+            lambda epsilon: _exceeds(self.at(epsilon=epsilon), verdict), MIN_EPSILON, MAX_EPSILON
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,10 +244,18 @@ class Forecast(ABC):
             "worst_case": self.worst_case,
             "margin": self.margin,
             "ratio": self.ratio,
+            "lost": self.lost,
+            "lost_range": [self.gains[0].lost, self.gains[-1].lost],
+            "quality": {
+                "measure": self.quality_name,
+                "expected": self.gains[1].quality,
+                "range": sorted((self.gains[0].quality, self.gains[-1].quality)),
+                "without_privacy": self.gains[1].plain_quality,
+            },
             "verdict": self.verdict,
             "weakness": self.weakness,
-            "smallest_rows": {verdict: self.smallest_rows(verdict) for verdict in MAX_RATIO},
-            "smallest_epsilon": {verdict: self.smallest_epsilon(verdict) for verdict in MAX_RATIO},
+            "smallest_rows": {verdict: self.smallest_rows(verdict) for verdict in MAX_LOST},
+            "smallest_epsilon": {verdict: self.smallest_epsilon(verdict) for verdict in MAX_LOST},
         }
 
     def __str__(self) -> str:
@@ -199,24 +269,29 @@ def unit_of(rows: TrainingRows) -> float:
     return float(np.diff(rows.targets.target_bounds).max()) / 2.0
 
 
-_REFUSED_RATIO = 1e300
+def _check_verdict(verdict: str) -> None:
+    if verdict not in MAX_LOST:
+        raise InvalidParameter(f"verdict must be one of {', '.join(MAX_LOST)}, not {preview(verdict)}")
 
 
-def _ratio(forecast: Forecast) -> float:
-    """Return a forecast's ratio; a huge one if it is refused, e.g. because rounding errors grow with the records."""
+_REFUSED = 1e300
+
+
+def _exceeds(forecast: Forecast, verdict: str) -> float:
+    """Return `Forecast.exceeds`; a huge value if it is refused, e.g. because rounding errors grow with the records."""
     try:
-        return forecast.ratio
+        return max(forecast.exceeds(verdict), 1e-12)
     except InvalidParameter:
-        return _REFUSED_RATIO
+        return _REFUSED
 
 
-def _smallest(ratio_at: Callable[[float], float], limit: float, low: float, high: float) -> float | None:
-    """Return the smallest argument whose ratio is at most ``limit``, to half a per cent; ``None`` if above ``high``.
+def _smallest(excess_at: Callable[[float], float], low: float, high: float) -> float | None:
+    """Return the smallest argument with an excess of at most 1, to half a per cent; ``None`` if above ``high``.
 
     The search starts from below: more records can be worse again where the solver's tolerance costs more noise.
     """
     below = above = low
-    while ratio_at(above) > limit:
+    while excess_at(above) > 1.0:
         if above == high:
             return None
         below, above = above, min(_STRIDE * above, high)
@@ -224,24 +299,24 @@ def _smallest(ratio_at: Callable[[float], float], limit: float, low: float, high
         return low
     root = math.exp(
         brentq(
-            lambda log: math.log(ratio_at(math.exp(log)) / limit),
+            lambda log: math.log(excess_at(math.exp(log))),
             math.log(below),
             math.log(above),
             xtol=math.log(_PRECISION) / 2.0,
         )
     )
-    while ratio_at(root) > limit:
+    while excess_at(root) > 1.0:
         root *= _PRECISION
     return root
 
 
 MEANING = {
-    "clear": "CLEAR: the noise is small compared with the margins. Expect about the error without privacy.",
-    "noisy": "NOISY: the noise is visible compared with the margins. Expect to lose a part of the model's accuracy.",
-    "drowned": "DROWNED: the noise is about as large as the margins, or larger. Expect answers little better than "
-    "guessing; do not spend budget on this.",
+    "clear": "CLEAR: privacy costs less than a quarter of what a model gains over a constant prediction, even if the "
+    "signal is weak.",
+    "noisy": "NOISY: privacy costs a visible part of what a model gains over a constant prediction.",
+    "drowned": "DROWNED: privacy costs more than half of what a model gains over a constant prediction, even if the "
+    "signal is strong. Do not spend budget on this.",
 }
-_SCALE = f"clear up to {MAX_RATIO['clear']:g}, drowned above {MAX_RATIO['noisy']:g}"
 _BETTER = {"drowned": ("noisy", "clear"), "noisy": ("clear",), "clear": ("clear",)}
 _DESCRIPTION = {"noisy": "not drowned", "clear": "clear"}
 _USUAL_DELTA = 1e-6
@@ -259,8 +334,35 @@ def _lines(forecast: Forecast) -> list[tuple[str, str, str]]:
         ("noise in a prediction", f"{forecast.noise:.3g}", "standard deviation, estimated for a typical row"),
         ("  at worst", f"{forecast.worst_case:.3g}", "proven for every row and all data"),
         ("typical margin", f"{forecast.margin:.3g}", "of predictions without noise, estimated"),
-        ("noise / margin", f"{forecast.ratio:.2g}", f"{forecast.verdict}: {_SCALE}"),
+        _lost_line(forecast),
+        _quality_line(forecast),
     ]
+
+
+def _lost_line(forecast: Forecast) -> tuple[str, str, str]:
+    strong, typical, weak = (_percent(gain.lost) for gain in forecast.gains)
+    return "gain lost", typical, f"{strong} if the signal is strong, {weak} if it is weak"
+
+
+def _quality_line(forecast: Forecast) -> tuple[str, str, str]:
+    strong, typical, weak = forecast.gains
+    rate = "" if forecast.quality_name == "R2" else f"; {_describe_rate(forecast)}"
+    return (
+        f"expected {forecast.quality_name}",
+        f"{typical.quality:.2f}",
+        f"from {weak.quality:.2f} (weak) to {strong.quality:.2f} (strong); "
+        f"without privacy {typical.plain_quality:.2f}{rate}",
+    )
+
+
+def _describe_rate(forecast: Forecast) -> str:
+    if forecast.rate is not None:
+        return f"{forecast.rate:.3g} of the labels are of one class"
+    return f"assumes that {USUAL_RATE:g} of the labels are of one class: state --rate"
+
+
+def _percent(share: float) -> str:
+    return f"{min(share, 9.99):.0%}" if share <= 1.0 else "over 100%"
 
 
 def table(forecast: Forecast) -> str:
@@ -279,7 +381,7 @@ def advice(forecast: Forecast) -> list[str]:
         *weak,
         MEANING[forecast.verdict],
         *(_requirements(forecast, verdict) for verdict in _BETTER[forecast.verdict]),
-        *_advise_delta(forecast),
+        *_levers(forecast),
     ]
 
 
@@ -302,16 +404,12 @@ def _requirements(forecast: Forecast, verdict: str) -> str:
     )
 
 
-def _advise_delta(forecast: Forecast) -> list[str]:
-    """Return advice to allow a delta, if that helps: Gaussian noise does not grow with the number of features."""
-    if forecast.guarantee.delta > 0:
+def _levers(forecast: Forecast) -> list[str]:
+    """Return what each change would bring, if the forecast is not clear."""
+    if forecast.verdict == "clear":
         return []
-    gaussian = forecast.at(delta=_USUAL_DELTA)
-    if gaussian.ratio > 0.9 * forecast.ratio:
-        return []
-    return [
-        f"With delta {_USUAL_DELTA:g} instead of 0: noise / margin {gaussian.ratio:.2g}, {gaussian.verdict}."
-    ]
+    brought = [f"{name}: {_percent(other.lost)}" for name, other in forecast.levers() if other is not None]
+    return [f"Gain lost with {'; with '.join(brought)}."]
 
 
 def _round_up(number: float) -> float:

@@ -12,10 +12,11 @@ from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.forecast.forecast import MAX_ROWS, Forecast, unit_of
-from privlearn.estimators.forecast.reference import Spectrum, reference_problem
+from privlearn.estimators.forecast.spectrum import Spectrum
 from privlearn.estimators.forecast.stand_ins import check_count, stand_ins, synthetic_table
 from privlearn.estimators.kernel_fit import exact_kernel_task, landmark_kernel_task, session_task
 from privlearn.estimators.kernel_learner import MAX_EXACT_ROWS, KernelLearner
+from privlearn.estimators.reference import ReferenceProblem
 from privlearn.estimators.training_rows import TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.kernels import LinearKernel
@@ -38,14 +39,24 @@ class SessionForecast(Forecast):
     stand_ins: TrainingRows = dataclasses.field(repr=False)
     kernel: Kernel
     name: str
+    spectrum: Spectrum = dataclasses.field(repr=False)
+
+    @property
+    def training_spectrum(self) -> Spectrum:
+        return self.spectrum
 
     @cached_property
     def mechanism(self) -> SessionMechanism:
         return _calibrate(self.learner, self.stand_ins, self.kernel, self.rows, self.guarantee, self.name)
 
+    def noise_for(self, problem: ReferenceProblem) -> float:
+        return self.noise / self.unit
+
     @cached_property
     def noise(self) -> float:
-        length = float(self.spectrum.moments.sum() ** 0.5)  # noise is proportional to a point's length
+        length = float(
+            self.training_spectrum.moments.sum() ** 0.5
+        )  # noise is proportional to a point's length
         mechanism = self.mechanism
         return self.worst_case * (length if mechanism.answer_error == mechanism.answer_deviation else 1.0)
 
@@ -89,12 +100,12 @@ def forecast_session(
         rows,
         guarantee,
         unit_of(stand_in_rows),
-        spectrum,
-        reference_problem(learner.select_loss()),
+        learner.select_loss(),
         learner,
         stand_in_rows,
         kernel,
         mechanism,
+        spectrum,
         persons=learner.schema is not None and learner.schema.person is not None,
     )
     forecast.mechanism  # noqa: B018 - refuses now what no theorem covers

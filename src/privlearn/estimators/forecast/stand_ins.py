@@ -18,7 +18,7 @@ from privlearn.data.schema.columns import AnyColumn, CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, preview
-from privlearn.estimators.forecast.reference import LOG_ODDS_DEVIATION, TARGET_DEVIATION
+from privlearn.estimators.reference import LOG_ODDS_DEVIATION, TARGET_DEVIATION
 from privlearn.features.kernel import row_count
 
 STAND_INS = 2000

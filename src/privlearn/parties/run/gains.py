@@ -15,8 +15,9 @@ from privlearn.errors import InvalidParameter
 from privlearn.estimators.by_name import make_estimator
 from privlearn.estimators.forecast.expected_error import ExpectedError, expected_error
 from privlearn.estimators.forecast.fit_forecast import plan as plan_alone
-from privlearn.estimators.forecast.reference import ReferenceProblem, Spectrum, reference_problem
+from privlearn.estimators.forecast.spectrum import Spectrum
 from privlearn.estimators.forecast.stand_ins import stand_in_table
+from privlearn.estimators.reference import ReferenceProblem, reference_problem
 from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent

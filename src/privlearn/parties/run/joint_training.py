@@ -14,7 +14,7 @@ from privlearn.data.encoding.encoder import Bounds, SchemaEncoder
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.calibration import default_regularization
+from privlearn.estimators.default_regularization import default_regularization
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.reading import read_number_table, read_table
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets

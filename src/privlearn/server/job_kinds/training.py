@@ -138,7 +138,7 @@ def _as_json(forecast: Forecast) -> dict[str, Any]:
     points = (forecast.at(epsilon=float(epsilon)) for epsilon in _CURVE_EPSILONS)
     curve = [
         {"epsilon": point.guarantee.epsilon}
-        | {name: getattr(point, name) for name in ("noise", "margin", "ratio", "verdict")}
+        | {name: getattr(point, name) for name in ("noise", "margin", "lost", "verdict")}
         for point in points
     ]
     record: dict[str, Any] = _finite(forecast.to_dict() | {"curve": curve})
