@@ -6,7 +6,7 @@
 Each line is one number of records, one epsilon and one mechanism: the share of 95 % intervals, over all data sets and
 all coefficients, points of effect curves or new rows, that hold the truth, for privacy intervals (the minimiser on the
 same records without noise) and confidence intervals (the population's minimiser), both with the release's
-regularization, offsets and units. With `--persons` a record is a person with 1 to 40 rows, which share a ward and a
+regularization and offsets. With `--persons` a record is a person with 1 to 40 rows, which share a ward and a
 deviation of their own.
 """
 
@@ -34,7 +34,6 @@ from privlearn import (
 )
 from privlearn.arrays import Array
 from privlearn.mechanisms import ReleaseMechanism
-from privlearn.release.score_map import MAX_TARGET
 from privlearn.solvers import Problem, minimise, minimise_multinomial
 
 Held = dict[tuple[str, str], NDArray[np.bool_]]
@@ -109,7 +108,7 @@ def row_weights(table: pa.Table) -> tuple[Array | None, int]:
 
 
 def without_noise(release: Release, table: pa.Table) -> Array:
-    """The minimiser on these rows: the same features, loss, regularization, offsets and units of scores, no noise."""
+    """The minimiser on these rows: the same features, loss, regularization and offsets, no noise."""
     model, mechanism = release.model, cast(ReleaseMechanism, release.certificate.mechanism)
     features: Any = model.encoder.encode(table.drop_columns("answer"))
     weights, total = row_weights(table)
@@ -131,7 +130,7 @@ def without_noise(release: Release, table: pa.Table) -> Array:
         ).coefficients.ravel()
     if loss.argument == "residual":
         signs = np.ones(len(answers))
-        offsets = np.clip((answers / 4.0 - model.constants) / model.stretches, -MAX_TARGET, MAX_TARGET)
+        offsets = answers / 4.0
     else:
         signs = np.where(answers == "yes", 1.0, -1.0)
         offsets = -model.constants * signs

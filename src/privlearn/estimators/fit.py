@@ -27,7 +27,6 @@ from privlearn.estimators.fit_statistics import Centrable, Requests
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.training_rows import (
     ClassTargets,
-    NumberTargets,
     RowIndices,
     TrainingRows,
     show_progress,
@@ -123,12 +122,6 @@ class Fit:
                 weights = targets.class_weights
                 ratio = 1.0 if weights is None else float(weights.max() / weights.min())
                 return dataclasses.replace(requests, classes=len(targets.classes), weight_ratio=ratio)
-        elif isinstance(targets, NumberTargets) and targets.score_map is None:
-            typical = self.estimator.typical_target()
-            ranges = tuple(
-                (lower, upper, typical) for lower, upper in np.atleast_2d(targets.target_bounds).tolist()
-            )
-            return dataclasses.replace(requests, targets=ranges)
         return requests
 
     def _is_scored(self) -> bool:
@@ -163,14 +156,11 @@ class Fit:
         return released if self.rows.prior is None else released + self.rows.prior
 
     def apply_statistics(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
-        """Touch the data: return the fit with the offsets, targets and rows that follow from released statistics."""
-        task, targets, oracle = mechanism.task, self.rows.targets, self.oracle(mechanism.task)
+        """Touch the data: return the fit with the offsets and rows that follow from released statistics."""
+        task, targets = mechanism.task, self.rows.targets
         if task.class_counts is not None:
-            shares = task.class_counts.run(oracle, task.total, randomness)
+            shares = task.class_counts.run(self.oracle(task), task.total, randomness)
             targets = cast(ClassTargets, targets).with_shares(shares, self.estimator.loss_for(targets))
-        if task.target_locations is not None:
-            locations = task.target_locations.run(oracle, task.total, randomness)
-            targets = cast(NumberTargets, targets).standardise(locations)
         work = self.on(dataclasses.replace(self.rows, targets=targets))
         return work._centre_rows(mechanism, randomness)
 

@@ -6,7 +6,6 @@ Each receives a small share of the budget: of the squared ratio of Gaussian nois
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,8 @@ from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
 from privlearn.mechanisms.statistics.class_counts import ClassCounts
-from privlearn.mechanisms.statistics.locations import FEW_CELLS, MANY_CELLS, Grid, Locations
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.mechanisms.statistics.statistic import scale_of_cost
-from privlearn.release.score_map import MAX_TARGET
 
 _CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
 _USELESS = 0.5  # and with which the mean is not worth having
@@ -25,7 +22,6 @@ _MIN_FOR_MEAN, _MAX_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02
 _FOR_SCORES = 0.05  # it makes the fit's noise 2.5 % larger
 _MIN_SHARE = 0.01
 _CLASS_ERROR, _MAX_FOR_CLASSES, _USELESS_CLASS_ERROR = 0.001, 0.05, 0.03  # errors: parts of all records
-_QUANTILE_ERROR, _MAX_FOR_QUANTILES, _USELESS_QUANTILE_ERROR = 0.02, 0.1, 0.15
 
 
 @dataclass(frozen=True)
@@ -51,15 +47,12 @@ class Requests:
         Number of classes to count; 0 for none.
     weight_ratio : float
         Largest over smallest weight of a class.
-    targets : tuple of (lower, upper, typical)
-        Numbers whose centre and spread to estimate.
     """
 
     rows: Centrable | None = None
     is_scored: bool = False
     classes: int = 0
     weight_ratio: float = 1.0
-    targets: tuple[tuple[float, float, float | None], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,18 +104,14 @@ def affordable_statistics(requests: Requests, plain: ReleaseMechanism) -> dict[s
     rows = affordable_centring(requests.rows, plain) if requests.rows is not None and may_centre else None
     scores = score_counts(plain) if requests.is_scored else None
     classes = class_counts(requests.classes, budget) if requests.classes else None
-    locations = target_locations(requests.targets, budget) if requests.targets else None
     bound = task.offset_bound
     if classes is not None:
         odds = math.log(2.0 * requests.classes * task.total * requests.weight_ratio)
         bound = math.sqrt(requests.classes) * odds
-    elif locations is not None:
-        bound = MAX_TARGET - 1.0
     return {
         "centring": rows,
         "score_counts": scores,
         "class_counts": classes,
-        "target_locations": locations,
         "offset_bound": bound,
     }
 
@@ -137,23 +126,6 @@ def class_counts(classes: int, budget: Budget) -> ClassCounts | None:
         return None
     share = budget.smallest_share(_CLASS_ERROR, _MAX_FOR_CLASSES, 1)
     return ClassCounts((classes,), budget.noise, budget.scale(share, 1))
-
-
-def target_locations(
-    targets: Sequence[tuple[float, float, float | None]], budget: Budget
-) -> Locations | None:
-    """Return centre and spread of the numbers; ``None`` if the noise would exceed what the quartiles need.
-
-    The share of the budget is the one at which a quantile is off by 2 % of the records, between 1 % and 10 %; there
-    are fewer cells where that helps (docs/theory/locations.md).
-    """
-    for cells, limit in ((MANY_CELLS, _QUANTILE_ERROR), (FEW_CELLS, _USELESS_QUANTILE_ERROR)):
-        per_cell = 2.0 / math.sqrt(cells)
-        if budget.deviation(_MAX_FOR_QUANTILES, len(targets)) <= limit * per_cell:
-            share = budget.smallest_share(_QUANTILE_ERROR * per_cell, _MAX_FOR_QUANTILES, len(targets))
-            grids = [Grid.between(lower, upper, cells, typical) for lower, upper, typical in targets]
-            return Locations.on(grids, budget.noise, budget.scale(share, len(targets)))
-    return None
 
 
 def affordable_centring(rows: Centrable, plain: ReleaseMechanism) -> Centring | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -19,11 +19,10 @@ from privlearn.arrays import Array, product
 from privlearn.data.encoding.encoder import Bounds
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
-from privlearn.mechanisms.statistics.locations import Location
 from privlearn.release.encoders import Encoder
 from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, on_grid, prior_norm
 from privlearn.release.model import LinearModel, Model, RegressionModel, target_values
-from privlearn.release.score_map import MAX_TARGET, ScoreMap, map_of_locations, offsets_of_shares
+from privlearn.release.score_map import ScoreMap, offsets_of_shares
 from privlearn.solvers.losses import LossProperties
 from privlearn.solvers.problem import Features
 
@@ -76,7 +75,7 @@ class Targets(ABC):
     @property
     @abstractmethod
     def offset_bound(self) -> float:
-        """Public: return a bound on the offsets of a row's scores, beyond targets in [-1, 1]."""
+        """Public: return a bound on the norm of the offsets of a row's scores."""
 
     @property
     @abstractmethod
@@ -190,15 +189,13 @@ class NumberTargets(Targets):
     numbers : array of shape (n,) or (n, k)
         PRIVATE: one number per row, or k numbers.
     target_bounds : two floats, or a tuple of k times two
-    score_map : ScoreMap, optional
-        Public or released: how scores become numbers in [-1, 1]; by default they are the same.
     """
 
     numbers: Array
     target_bounds: Bounds | tuple[Bounds, ...]
-    score_map: ScoreMap | None = None
 
     weight_bound: ClassVar[float] = 1.0
+    offset_bound: ClassVar[float] = 0.0
     weights: ClassVar[None] = None
 
     def shape(self, features: int, loss: LossProperties) -> tuple[int, int]:
@@ -208,22 +205,10 @@ class NumberTargets(Targets):
         return {"target_bounds": np.array(self.target_bounds).tolist()}
 
     def predict(self, scores: Array) -> NDArray[Any]:
-        return target_values(self._in_bounds(scores), self.target_bounds)
-
-    def _in_bounds(self, scores: Array) -> Array:
-        return scores if self.score_map is None else self.score_map.apply(scores)
+        return target_values(scores, self.target_bounds)
 
     def model(self, encoder: Encoder, coefficients: Array, loss: LossProperties) -> RegressionModel:
-        return RegressionModel(encoder, coefficients, self.target_bounds, score_map=self.score_map)
-
-    def standardise(self, locations: Sequence[Location]) -> Self:
-        """Public: return the targets in units of public or released spreads around their centres."""
-        pairs = [(location.centre, location.spread) for location in locations]
-        return dataclasses.replace(self, score_map=map_of_locations(self.target_bounds, pairs))
-
-    @property
-    def offset_bound(self) -> float:
-        return 0.0 if self.score_map is None else MAX_TARGET - 1.0
+        return RegressionModel(encoder, coefficients, self.target_bounds)
 
     @property
     def answers(self) -> NDArray[Any]:
@@ -235,13 +220,7 @@ class NumberTargets(Targets):
 
     @property
     def offsets(self) -> list[Array | None]:
-        if self.score_map is None:
-            return list(self._columns)
-        offsets, stretch = self.score_map.offsets, self.score_map.stretches
-        return [
-            np.clip((column - offset) / factor, -MAX_TARGET, MAX_TARGET)
-            for column, offset, factor in zip(self._columns, offsets, stretch, strict=True)
-        ]
+        return list(self._columns)
 
     @property
     def values(self) -> list[Array]:
@@ -253,7 +232,7 @@ class NumberTargets(Targets):
 
     def errors(self, scores: Array) -> Array:
         """PRIVATE: return half the absolute error; the mean of several numbers."""
-        apart = np.abs(np.clip(self._in_bounds(scores), -1.0, 1.0) - np.column_stack(self._columns))
+        apart = np.abs(np.clip(scores, -1.0, 1.0) - np.column_stack(self._columns))
         return np.asarray(np.minimum(apart / 2.0, 1.0).mean(axis=1))
 
     @property

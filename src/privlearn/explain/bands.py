@@ -131,8 +131,9 @@ class Intervals:
         functions = np.vstack([weights.T, np.asarray(constants)[np.newaxis]])
         if not isinstance(model, RegressionModel):
             return self._name_coefficients(names, functions, is_array=True)
-        origin = from_unit(model.constants, bounds_of(model), clamp=False)
-        return self.linear(self.unit_width * functions, names, offset=np.eye(len(names))[-1] * origin)
+        lower, upper = bounds_of(model)
+        half = (upper - lower) / 2.0
+        return self.linear(half * functions, names, offset=np.eye(len(names))[-1] * (lower + half))
 
     def effect(self, column: str, label: Any = None) -> Band:
         """Return the effect of a column's values on the score, less its mean; for several classes, on ``label``'s.
@@ -156,12 +157,12 @@ class Intervals:
 
     @property
     def unit_width(self) -> float:
-        """Return a product <w, x> of 1 in the target's units; 1 for classes."""
+        """Return a score of 1 in the target's units; 1 for classes."""
         model = self.release.model
         if not isinstance(model, RegressionModel):
             return 1.0
         lower, upper = bounds_of(model)
-        return float(model.stretches[0]) * (upper - lower) / 2.0
+        return (upper - lower) / 2.0
 
     @property
     def labels(self) -> list[Any]:
@@ -198,8 +199,7 @@ class Intervals:
         rows = np.vstack([_dense(block) for block in encode_blocks(model.encoder, X)])
         names = list(range(len(rows)))
         if isinstance(model, RegressionModel):
-            band = self.linear(model.stretches[0] * rows, names, offset=model.constants[0])
-            return _map_band(band, lambda units: from_unit(units, bounds_of(model)))
+            return _map_band(self.linear(rows, names), lambda units: from_unit(units, bounds_of(model)))
         if model.link == "softmax":
             return self._softmax(rows, self._class_index(label))
         band = self.linear(rows, names, offset=model.constants[0])

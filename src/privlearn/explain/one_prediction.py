@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.encoder import SchemaEncoder, from_unit
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.forecast.stand_ins import stand_in_table
 from privlearn.explain.bands import bounds_of
@@ -144,8 +144,7 @@ def _units(model: Model) -> tuple[float, float]:
     if not isinstance(model, RegressionModel):
         return 1.0, 0.0
     lower, upper = bounds_of(model)
-    origin = float(from_unit(model.constants, (lower, upper), clamp=False)[0])
-    return float(model.stretches[0]) * (upper - lower) / 2.0, origin
+    return (upper - lower) / 2.0, (upper + lower) / 2.0
 
 
 def _noise(release: Release, functions: list[Array]) -> Array | None:

@@ -150,9 +150,7 @@ def _with_map(targets: Targets, model: Model) -> Targets:
     """Return the targets with the offsets of the model's scores, which are public or released."""
     if model.score_map is None:
         return targets
-    if isinstance(targets, ClassTargets):
-        return dataclasses.replace(targets, base=model.constants)
-    return dataclasses.replace(cast(NumberTargets, targets), score_map=model.score_map)
+    return dataclasses.replace(cast(ClassTargets, targets), base=model.score_map.offsets)
 
 
 def _read(model: Model, base: RawEncoder, X: Any, y: Any) -> TrainingRows:

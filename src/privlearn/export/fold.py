@@ -101,7 +101,7 @@ def _centring(encoder: CentredEncoder, weights: Array) -> tuple[Centring, Array,
 
 def _weights(model: Model) -> Array:
     """Return one row per score; two classes have one score, that of the second less that of the first."""
-    rows = model.coefficients * model.stretches[:, np.newaxis]
+    rows = model.coefficients
     if isinstance(model, LinearModel) and len(model.classes) == 2 and len(rows) == 2:
         return rows[1:] - rows[:1]
     return rows

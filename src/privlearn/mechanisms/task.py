@@ -98,8 +98,8 @@ class Task:
         |w0| of the public model in the regularizer (regularization/2) |w - w0|^2; 0 without one. It
         changes no bound on a gradient (docs/theory/regularization.md), only those on rounding.
     offset_bound : float
-        Bound on the norm of the offsets that a row's scores have, beyond targets in [-1, 1]; it changes no bound on a
-        gradient (docs/theory/offsets.md), only those on rounding.
+        Bound on the norm of the offsets that a row's scores have; it changes no bound on a gradient
+        (docs/theory/offsets.md), only those on rounding.
     largest_ridge : float
         Maximal weight g_j of the regularizer (regularization/2) sum_j g_j w_j^2, whose smallest is at least 1;
         the task is about sqrt(g_j) w_j and rows divided by sqrt(g_j), so no theorem depends on it.

@@ -55,11 +55,6 @@ class ScoredFeatures:
         """Return the offset of each score."""
         return np.zeros(len(self.coefficients)) if self.score_map is None else self.score_map.offsets
 
-    @property
-    def stretches(self) -> Array:
-        """Return what each product <w_k, x> is multiplied by."""
-        return np.ones(len(self.coefficients)) if self.score_map is None else self.score_map.stretches
-
     def arrays(self) -> dict[str, Array]:
         """Return the arrays that a file stores."""
         output = {} if self.output is None else self.output.arrays()

@@ -1,11 +1,8 @@
-"""How a model's products with rows become scores: offsets from the shares of classes, units from centre and spread.
-
-Both are public or released; the argument is in docs/theory/offsets.md.
-"""
+"""Offsets of a model's scores, from the shares of classes, which are public or released: docs/theory/offsets.md."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,56 +11,32 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.errors import ReleaseError
 
-MAX_TARGET = 3.0
-"""Standardised targets are cut to this many units; Huber's loss has the same derivative far beyond."""
-
-UNITS_OF_SPREAD = 5.0
-"""A target's unit, in spreads: a spread is then 0.2 units, the width of Huber's loss and the deviation that default
-regularization assumes."""
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
-    """How products <w_k, x> become scores: ``offsets + stretch * <w_k, x>``, both public or released.
-
-    Parameters
-    ----------
-    offsets : array of shape (k,)
-    stretch : array of shape (k,), optional
-        Above 0; 1 by default.
-    """
+    """How products <w_k, x> become scores: ``offsets + <w_k, x>``, with public or released offsets of shape (k,)."""
 
     offsets: Array
-    stretch: Array | None = None
-
-    @property
-    def stretches(self) -> Array:
-        """Return the stretch of each score, 1 by default."""
-        return np.ones(len(self.offsets)) if self.stretch is None else self.stretch
 
     def apply(self, products: Array) -> Array:
         """Return the scores of products of shape (n, k)."""
-        return products * self.stretches + self.offsets
+        return products + self.offsets
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        stretch = {} if self.stretch is None else {"stretch": self.stretch.tolist()}
-        return {"offsets": self.offsets.tolist()} | stretch
+        return {"offsets": self.offsets.tolist()}
 
 
 def score_map_from_dict(record: Mapping[str, Any], rows: int) -> ScoreMap | None:
     """Read the form of `ScoreMap.to_dict` in a model's record; return None where products are scores."""
     if "score_map" not in record:
         return None
-    entry = record["score_map"]
-    numbers = {name: np.array(entry[name], dtype=np.float64) for name in entry}
-    if not set(numbers) <= {"offsets", "stretch"} or "offsets" not in numbers:
+    if set(record["score_map"]) != {"offsets"}:
         raise ReleaseError("the model's map of scores has unknown parts")
-    if any(part.shape != (rows,) or not np.isfinite(part).all() for part in numbers.values()):
+    offsets = np.array(record["score_map"]["offsets"], dtype=np.float64)
+    if offsets.shape != (rows,) or not np.isfinite(offsets).all():
         raise ReleaseError("the model's map of scores does not fit its coefficients")
-    if "stretch" in numbers and not (numbers["stretch"] > 0.0).all():
-        raise ReleaseError("the model's map of scores must increase")
-    return ScoreMap(**numbers)
+    return ScoreMap(offsets)
 
 
 def offsets_of_shares(shares: Array, class_weights: Array | None, together: bool) -> Array:
@@ -83,11 +56,3 @@ def offsets_of_shares(shares: Array, class_weights: Array | None, together: bool
         return np.asarray(logs - logs.mean())
     odds = np.array([share - np.logaddexp.reduce(np.delete(logs, k)) for k, share in enumerate(logs)])
     return odds[1:] if len(odds) == 2 else odds
-
-
-def map_of_locations(bounds: Any, locations: Sequence[tuple[float, float]]) -> ScoreMap:
-    """Return the map to numbers scaled from their bounds to [-1, 1], of scores in units of a spread around a centre."""
-    lower, upper = np.atleast_2d(bounds).T
-    centres, spreads = np.array(locations).T
-    half = (upper - lower) / 2.0
-    return ScoreMap((centres - lower - half) / half, UNITS_OF_SPREAD * spreads / half)

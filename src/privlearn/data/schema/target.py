@@ -35,8 +35,6 @@ class Target(PublicColumn):
         logistic models estimate it privately.
     rates : dict of class to float
         The same for several classes: a share for each; they are divided by their sum.
-    typical, spread : float, optional
-        Public centre and spread of a number. Without them, regressions estimate both privately.
     description, unit : str, optional
     """
 
@@ -49,8 +47,6 @@ class Target(PublicColumn):
     weights: dict[Value, float] = Field(default={})
     rate: float | None = Field(default=None, gt=0.0, lt=1.0)
     rates: dict[Value, float] = Field(default={})
-    typical: float | None = Field(default=None, allow_inf_nan=False)
-    spread: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
 
     @field_validator("name", mode="before")
     @classmethod
@@ -83,15 +79,11 @@ class Target(PublicColumn):
             raise ValueError("needs either classes, or lower and upper for a number: state one of the two")
         if len(given) == 1:
             raise ValueError("a number needs both bounds: fill in lower and upper")
-        own, other = ("unknown", "merge", "weights", "rate", "rates"), ("typical", "spread")
-        kinds = ("classes", "a number") if given else ("a number", "classes")
-        for setting in own if given else other:
+        for setting in ("unknown", "merge", "weights", "rate", "rates") if given else ():
             if getattr(self, setting) != type(self).model_fields[setting].default:
-                raise ValueError(f"{setting}: remove it: it is for {kinds[0]}, and the target has {kinds[1]}")
+                raise ValueError(f"{setting}: remove it: it is for classes, and the target is a number")
         if given:
             check_bounds(*given)
-        if self.typical is not None and not given[0] <= self.typical <= given[1]:
-            raise ValueError("typical: must lie between lower and upper")
         self._check_rates()
         return self
 
@@ -139,9 +131,7 @@ class Target(PublicColumn):
         """Return the settings without those of the other kind of target."""
         about = {name: getattr(self, name) for name in ("description", "unit") if getattr(self, name)}
         if self.bounds is not None:
-            known: dict[str, Any] = {"typical": self.typical, "spread": self.spread}
-            known = {name: value for name, value in known.items() if value is not None}
-            return {"name": self.name, "lower": self.lower, "upper": self.upper} | known | about
+            return {"name": self.name, "lower": self.lower, "upper": self.upper} | about
         rule = {} if self.unknown == "refuse" else {"unknown": self.unknown}
         merge = {str(label): list(part) for label, part in self.merge.items()}
         weights = {str(label): weight for label, weight in self.weights.items()}
