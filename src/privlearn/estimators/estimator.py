@@ -31,10 +31,11 @@ from privlearn.estimators.reading import target_column
 from privlearn.estimators.regularizer import divide_by_weights, public_coefficients
 from privlearn.estimators.sample_weights import refuse_weights
 from privlearn.estimators.scikit_learn import check_callers
-from privlearn.estimators.training_rows import Progress, TrainingRows
+from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Progress, Targets, TrainingRows
 from privlearn.features.kernels import LinearKernel
 from privlearn.features.public_map import PublicMap
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.statistics.locations import Location
 from privlearn.randomness import randomness_from
 from privlearn.relation import get_relation
 from privlearn.release.artifact import Release
@@ -74,6 +75,8 @@ class PrivateEstimator(Learner):
     _default_loss: ClassVar[str]
     stands_for: int | None = None
     """Public: how many records the rows stand for, if they are a public sample of other records."""
+    releases_statistics: bool = True
+    """Public: whether the shares of classes, or centre and spread of numbers, may be released with the model."""
 
     coefficients_: Array
     certificate_: Certificate
@@ -157,8 +160,25 @@ class PrivateEstimator(Learner):
         public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
         lifted = lift(self, public)
         prior = public_coefficients(self.regularize_towards, lifted, self.loss_for(lifted.targets))
-        lifted = dataclasses.replace(lifted, prior=prior)
+        lifted = dataclasses.replace(lifted, prior=prior, targets=self._state_offsets(lifted.targets))
         return Fit(self, divide_by_weights(lifted, self.regularization_weights))
+
+    def _state_offsets(self, targets: Targets) -> Targets:
+        """Public: return the targets with the offsets that follow from the schema's rates, or typical numbers."""
+        target = None if self.schema is None else as_schema(self.schema).target
+        if target is None:
+            return targets
+        loss = self.loss_for(targets)
+        if isinstance(targets, ClassTargets) and target.shares is not None and loss.link != "none":
+            return targets.with_shares(np.array(target.shares), loss)
+        if isinstance(targets, NumberTargets) and target.typical is not None and target.spread is not None:
+            return targets.standardise([Location(target.typical, target.spread)])
+        return targets
+
+    def typical_target(self) -> float | None:
+        """Public: return the typical number of the schema's target, if it states one."""
+        target = None if self.schema is None else as_schema(self.schema).target
+        return None if target is None else target.typical
 
     def read_rows(self, X: Any, y: Any, private: bool, sample_weight: Any = None) -> TrainingRows:
         remote = rows_on_cluster(X)

@@ -20,11 +20,18 @@ from privlearn.data.parts import Part
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, preview
-from privlearn.estimators.calibration import Centrable, calibrate_mechanism, check_tolerance
+from privlearn.estimators.calibration import calibrate_mechanism, check_tolerance
 from privlearn.estimators.cluster.oracle import ClusterOracle
 from privlearn.estimators.cluster.rows import FeaturesOnCluster
+from privlearn.estimators.fit_statistics import Centrable, Requests
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import RowIndices, TrainingRows, show_progress
+from privlearn.estimators.training_rows import (
+    ClassTargets,
+    NumberTargets,
+    RowIndices,
+    TrainingRows,
+    show_progress,
+)
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.search import Search
@@ -74,8 +81,7 @@ class Fit:
             calibration=estimator.calibration,
             regularization=estimator.regularization_for(self.rows.total),
             points=None if points is None else len(points),
-            rows=self._centrable(),
-            scored=self._is_scored(),
+            requests=self._requests(),
         )
         if estimator.centre is True and guarantee.is_private and mechanism.task.centring is None:
             raise InvalidParameter(
@@ -100,6 +106,31 @@ class Fit:
             return None  # sparse rows would not be sparse around a mean
         return Centrable(self.rows.dimension - encoder.fit_intercept, encoder.row_bound, centre is True)
 
+    def _requests(self) -> Requests:
+        """Public: return the statistics that may be released with the model."""
+        rows, targets = self.rows, self.rows.targets
+        requests = Requests(self._centrable(), self._is_scored())
+        plain = self.estimator.fit_intercept and rows.prior is None and rows.scales is None
+        if (
+            not plain
+            or not self.estimator.releases_statistics
+            or isinstance(rows.features, FeaturesOnCluster)
+        ):
+            return requests
+        if isinstance(targets, ClassTargets):
+            linked = self.estimator.loss_for(targets).link != "none"
+            if targets.base is None and linked:
+                weights = targets.class_weights
+                ratio = 1.0 if weights is None else float(weights.max() / weights.min())
+                return dataclasses.replace(requests, classes=len(targets.classes), weight_ratio=ratio)
+        elif isinstance(targets, NumberTargets) and targets.score_map is None:
+            typical = self.estimator.typical_target()
+            ranges = tuple(
+                (lower, upper, typical) for lower, upper in np.atleast_2d(targets.target_bounds).tolist()
+            )
+            return dataclasses.replace(requests, targets=ranges)
+        return requests
+
     def _is_scored(self) -> bool:
         """Public: return whether to estimate probabilities that the loss does not have itself."""
         probability = self.estimator.probability
@@ -117,7 +148,7 @@ class Fit:
         """Touch the data: return what the mechanism releases, its noise included; see `model`."""
         if (mechanism.task.centring is not None) != isinstance(self.rows.encoder, CentredEncoder):
             raise InvalidParameter(
-                "this mechanism is for centred rows. Run it on `centre_rows(mechanism, randomness)`"
+                "this mechanism is for centred rows. Run it on `apply_statistics(mechanism, randomness)`"
             )
         return mechanism.run(self.oracle(mechanism.task), randomness)
 
@@ -131,7 +162,19 @@ class Fit:
         """Public: return coefficients over the rows' features."""
         return released if self.rows.prior is None else released + self.rows.prior
 
-    def centre_rows(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
+    def apply_statistics(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
+        """Touch the data: return the fit with the offsets, targets and rows that follow from released statistics."""
+        task, targets, oracle = mechanism.task, self.rows.targets, self.oracle(mechanism.task)
+        if task.class_counts is not None:
+            shares = task.class_counts.run(oracle, task.total, randomness)
+            targets = cast(ClassTargets, targets).with_shares(shares, self.estimator.loss_for(targets))
+        if task.target_locations is not None:
+            locations = task.target_locations.run(oracle, task.total, randomness)
+            targets = cast(NumberTargets, targets).standardise(locations)
+        work = self.on(dataclasses.replace(self.rows, targets=targets))
+        return work._centre_rows(mechanism, randomness)
+
+    def _centre_rows(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
         """Touch the data: return the fit on centred rows, if the mechanism centres them; their centre is released."""
         task, rows = mechanism.task, self.rows
         if task.centring is None:
@@ -148,7 +191,7 @@ class Fit:
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: return the release; call it after the ledger is charged."""
         try:
-            work = self.centre_rows(mechanism, randomness)
+            work = self.apply_statistics(mechanism, randomness)
             released = work.run(mechanism, randomness)
             model = work._add_probabilities(work.model(released, mechanism), mechanism, released, randomness)
         finally:

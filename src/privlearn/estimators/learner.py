@@ -220,6 +220,7 @@ class Learner(BaseEstimator, ABC):
             averaged=rows.person_weights is not None,
             classes=dimension // features if loss.argument == "classes" else 0,
             prior_norm=rows.prior_norm,
+            offset_bound=rows.targets.offset_bound,
             largest_ridge=rows.largest_ridge,
             row_weight_bound=rows.row_weight_bound,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -19,9 +19,11 @@ from privlearn.arrays import Array, product
 from privlearn.data.encoding.encoder import Bounds
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
+from privlearn.mechanisms.statistics.locations import Location
 from privlearn.release.encoders import Encoder
 from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, on_grid, prior_norm
 from privlearn.release.model import LinearModel, Model, RegressionModel, target_values
+from privlearn.release.score_map import MAX_TARGET, ScoreMap, map_of_locations, offsets_of_shares
 from privlearn.solvers.losses import LossProperties
 from privlearn.solvers.problem import Features
 
@@ -73,6 +75,11 @@ class Targets(ABC):
 
     @property
     @abstractmethod
+    def offset_bound(self) -> float:
+        """Public: return a bound on the offsets of a row's scores, beyond targets in [-1, 1]."""
+
+    @property
+    @abstractmethod
     def weights(self) -> Array | None:
         """PRIVATE: return each row's weight by its answer; ``None`` if all weigh 1."""
 
@@ -99,12 +106,15 @@ class ClassTargets(Targets):
         PRIVATE: rows whose label is not declared, where the schema allows them: they weigh 0.
     class_weights : array, optional
         Public weight of each class.
+    base : array, optional
+        Public or released: the offset of each function's score, its log-odds without any column.
     """
 
     labels: NDArray[np.integer[Any]]
     classes: NDArray[Any]
     ignored: NDArray[np.bool_] | None = None
     class_weights: Array | None = None
+    base: Array | None = None
 
     def shape(self, features: int, loss: LossProperties) -> tuple[int, int]:
         if loss.argument == "classes":
@@ -123,7 +133,19 @@ class ClassTargets(Targets):
 
     def model(self, encoder: Encoder, coefficients: Array, loss: LossProperties) -> LinearModel:
         weights = None if self.class_weights is None else tuple(self.class_weights.tolist())
-        return LinearModel(encoder, coefficients, self.classes, loss.link, class_weights=weights)
+        scores = None if self.base is None else ScoreMap(self.base)
+        return LinearModel(
+            encoder, coefficients, self.classes, loss.link, class_weights=weights, score_map=scores
+        )
+
+    def with_shares(self, shares: Array, loss: LossProperties) -> Self:
+        """Public: return the targets with the offsets that follow from public or released shares of the classes."""
+        base = offsets_of_shares(shares, self.class_weights, loss.argument == "classes")
+        return dataclasses.replace(self, base=base)
+
+    @property
+    def offset_bound(self) -> float:
+        return 0.0 if self.base is None else float(np.linalg.norm(self.base))
 
     @property
     def answers(self) -> NDArray[Any]:
@@ -135,7 +157,9 @@ class ClassTargets(Targets):
 
     @property
     def offsets(self) -> list[Array | None]:
-        return [None] * len(self._positives)
+        if self.base is None:
+            return [None] * len(self._positives)
+        return [-odds * signs for odds, signs in zip(self.base, self.signs, strict=True)]
 
     @property
     def weights(self) -> Array | None:
@@ -144,7 +168,7 @@ class ClassTargets(Targets):
         return product(by_class, by_label)
 
     def errors(self, scores: Array) -> Array:
-        wrong = _likeliest(scores) != self.labels
+        wrong = _likeliest(scores if self.base is None else scores + self.base) != self.labels
         return np.asarray(wrong if self.ignored is None else wrong & ~self.ignored, dtype=np.float64)
 
     @property
@@ -166,10 +190,13 @@ class NumberTargets(Targets):
     numbers : array of shape (n,) or (n, k)
         PRIVATE: one number per row, or k numbers.
     target_bounds : two floats, or a tuple of k times two
+    score_map : ScoreMap, optional
+        Public or released: how scores become numbers in [-1, 1]; by default they are the same.
     """
 
     numbers: Array
     target_bounds: Bounds | tuple[Bounds, ...]
+    score_map: ScoreMap | None = None
 
     weight_bound: ClassVar[float] = 1.0
     weights: ClassVar[None] = None
@@ -181,10 +208,22 @@ class NumberTargets(Targets):
         return {"target_bounds": np.array(self.target_bounds).tolist()}
 
     def predict(self, scores: Array) -> NDArray[Any]:
-        return target_values(scores, self.target_bounds)
+        return target_values(self._in_bounds(scores), self.target_bounds)
+
+    def _in_bounds(self, scores: Array) -> Array:
+        return scores if self.score_map is None else self.score_map.apply(scores)
 
     def model(self, encoder: Encoder, coefficients: Array, loss: LossProperties) -> RegressionModel:
-        return RegressionModel(encoder, coefficients, self.target_bounds)
+        return RegressionModel(encoder, coefficients, self.target_bounds, score_map=self.score_map)
+
+    def standardise(self, locations: Sequence[Location]) -> Self:
+        """Public: return the targets in units of public or released spreads around their centres."""
+        pairs = [(location.centre, location.spread) for location in locations]
+        return dataclasses.replace(self, score_map=map_of_locations(self.target_bounds, pairs))
+
+    @property
+    def offset_bound(self) -> float:
+        return 0.0 if self.score_map is None else MAX_TARGET - 1.0
 
     @property
     def answers(self) -> NDArray[Any]:
@@ -196,7 +235,13 @@ class NumberTargets(Targets):
 
     @property
     def offsets(self) -> list[Array | None]:
-        return list(self._columns)
+        if self.score_map is None:
+            return list(self._columns)
+        offsets, stretch = self.score_map.offsets, self.score_map.stretches
+        return [
+            np.clip((column - offset) / factor, -MAX_TARGET, MAX_TARGET)
+            for column, offset, factor in zip(self._columns, offsets, stretch, strict=True)
+        ]
 
     @property
     def values(self) -> list[Array]:
@@ -208,7 +253,7 @@ class NumberTargets(Targets):
 
     def errors(self, scores: Array) -> Array:
         """PRIVATE: return half the absolute error; the mean of several numbers."""
-        apart = np.abs(np.clip(scores, -1.0, 1.0) - np.column_stack(self._columns))
+        apart = np.abs(np.clip(self._in_bounds(scores), -1.0, 1.0) - np.column_stack(self._columns))
         return np.asarray(np.minimum(apart / 2.0, 1.0).mean(axis=1))
 
     @property

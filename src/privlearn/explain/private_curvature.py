@@ -24,7 +24,7 @@ from privlearn.estimators.learner import check_array_shape
 from privlearn.estimators.reading import read_columns, read_table
 from privlearn.estimators.sample_weights import refuse_weights, weigh_rows
 from privlearn.estimators.target_readers import ClassReader, NumberReader, check_class_weight
-from privlearn.estimators.training_rows import ClassTargets, NumberTargets, TrainingRows
+from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 from privlearn.explain.uncertainty import explain_missing_curvature
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.curvature import NoisyCurvature
@@ -133,6 +133,7 @@ def _rows_of(
             weights = np.array(recorded)
         if weights is not None:
             rows = dataclasses.replace(rows, targets=dataclasses.replace(rows.targets, class_weights=weights))
+    rows = dataclasses.replace(rows, targets=_with_map(rows.targets, release.model))
     if task.relation.count_is_public and rows.total != task.total:
         raise DataError(
             f"the release was learnt from {task.total} records, a public number, and this table has {rows.total}: "
@@ -143,6 +144,15 @@ def _rows_of(
     if isinstance(encoder, CentredEncoder):
         rows = dataclasses.replace(rows, encoder=encoder, features=encoder.lift(rows.features))
     return rows
+
+
+def _with_map(targets: Targets, model: Model) -> Targets:
+    """Return the targets with the offsets of the model's scores, which are public or released."""
+    if model.score_map is None:
+        return targets
+    if isinstance(targets, ClassTargets):
+        return dataclasses.replace(targets, base=model.constants)
+    return dataclasses.replace(cast(NumberTargets, targets), score_map=model.score_map)
 
 
 def _read(model: Model, base: RawEncoder, X: Any, y: Any) -> TrainingRows:

@@ -18,7 +18,10 @@ from privlearn.mechanisms.task import Task
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
 from privlearn.release.mechanism_output import MechanismOutput, check_grid, largest_ridge, prior_norm
-from privlearn.release.model import Model
+from privlearn.release.model import Model, RegressionModel
+from privlearn.release.score_map import ScoreMap, map_of_locations, offsets_of_shares
+
+_ROUNDING = 1e-9
 
 
 def check_agreement(model: Model, certificate: Certificate) -> None:
@@ -31,6 +34,7 @@ def check_agreement(model: Model, certificate: Certificate) -> None:
         and certificate.encoding == describe_encoding(model.encoder)
         and _is_centred_by(model.encoder, task.centring)
         and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
+        and _has_offsets_of(model, task)
         and _counts_persons_like(model.encoder, task)
         and _weighs_rows_like(model.encoder, task)
         and np.isfinite(model.coefficients).all()
@@ -137,6 +141,44 @@ def _weighs_rows_like(encoder: Encoder, task: Task) -> bool:
     """Return whether the theorem's cap of weights is the schema's; for arrays only the certificate states it."""
     schema = getattr(base_of(encoder), "schema", None)
     return schema is None or task.row_weight_bound == schema.row_weight_bound
+
+
+def _has_offsets_of(model: Model, task: Task) -> bool:
+    """Return whether offsets and units of scores are those of the schema, or released at a cost that is stated.
+
+    Released ones are numbers that nothing else in a file determines, within their bounds.
+    """
+    given, public = model.score_map, _public_map(model, task)
+    if task.class_counts is None and task.target_locations is None:
+        expected = {} if public is None else public.to_dict()
+        return ({} if given is None else given.to_dict()) == expected
+    if given is None or public is not None:
+        return False
+    if isinstance(model, RegressionModel):
+        statistic = task.target_locations
+        stated = [] if statistic is None else [(grid.lower, grid.upper) for grid in statistic.grids]
+        agree = np.array_equal(stated, np.atleast_2d(model.target_bounds)) and given.stretch is not None
+        return agree and bool(np.all(np.abs(given.offsets) <= 1.0 + _ROUNDING))
+    counts = task.class_counts
+    agree = counts is not None and counts.cells == (len(model.classes),) and given.stretch is None
+    return agree and float(np.linalg.norm(given.offsets)) <= task.offset_bound * (1.0 + _ROUNDING)
+
+
+def _public_map(model: Model, task: Task) -> ScoreMap | None:
+    """Return the offsets and units that follow from the schema; None if it states no rates or typical numbers."""
+    schema = getattr(base_of(model.encoder), "schema", None)
+    target = None if schema is None else schema.target
+    if target is None:
+        return None
+    if isinstance(model, RegressionModel):
+        if target.typical is None or target.spread is None:
+            return None
+        return map_of_locations(model.target_bounds, [(target.typical, target.spread)])
+    if target.shares is None or task.loss.link == "none":
+        return None
+    stated = model.class_weights if model.class_weights is not None else target.class_weights
+    weights = None if stated is None else np.array(stated)
+    return ScoreMap(offsets_of_shares(np.array(target.shares), weights, task.loss.argument == "classes"))
 
 
 def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:

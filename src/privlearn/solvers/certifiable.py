@@ -91,7 +91,7 @@ class Rounding:
         margin_error = gamma(product_chain(self.dimension) + 2) * (max_margin + self.max_offset)
         if not self.classes:
             return self.loss.smoothness * margin_error + self.loss.derivative_rounding
-        return softmax_derivative_error(self.classes, margin_error, max_margin)
+        return softmax_derivative_error(self.classes, margin_error, max_margin + self.max_offset)
 
 
 def softmax_derivative_error(classes: int, margin_error: float, max_margin: float) -> float:
@@ -243,7 +243,7 @@ def min_gap(regularization: float, *, dimension: int, weight_bound: float = 1.0)
 def _at_zero(loss: LossProperties, dimension: int, prior_norm: float) -> float:
     """Return the maximal loss of a record at w = 0."""
     if loss.argument == "classes":
-        return math.log(dimension)  # there are no more classes than coefficients
+        return math.log(dimension) + 2.0 * prior_norm  # there are no more classes than coefficients
     reach = max_target_offset(loss) + prior_norm
     return float(np.max(cast(Loss, loss).value(np.array([-reach, reach]))))
 

@@ -1,7 +1,8 @@
 """Multinomial (softmax) regression, every class penalised, to a certified gradient norm.
 
-``J(W) = (1/N) sum_i weight_i (log sum_k exp <w_k, x_i> - <w_(y_i), x_i>) + (Lambda/2) |W|^2``. The rows of ``W``, of
-shape (K, d), are laid out one after another in one vector, so that the descent is that of the binary losses.
+``J(W) = (1/N) sum_i weight_i (log sum_k exp z_ik - z_(i y_i)) + (Lambda/2) |W|^2`` with scores ``z_ik = <w_k, x_i> +
+offset_k``. The rows of ``W``, of shape (K, d), are laid out one after another in one vector, so that the descent is
+that of the binary losses.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def minimise_multinomial(
     row_weights: Array | None = None,
     linear: Array | None = None,
     norm_bound: float = 1.0,
+    offsets: Array | None = None,
     tolerance: float = 1e-10,
     progress: Progress | None = None,
 ) -> Solution:
@@ -66,6 +68,8 @@ def minimise_multinomial(
         As in `Problem`.
     linear : array of shape (n_classes, d), optional
         The perturbation of objective perturbation, already divided by N; zero by default.
+    offsets : array of shape (n_classes,), optional
+        Added to every row's scores; zero by default.
 
     Returns
     -------
@@ -87,7 +91,9 @@ def minimise_multinomial(
     start = np.zeros(n_classes * rows.dimension)
     tilt = start if linear is None else linear.ravel()
     check_vector("linear", tilt, len(start))
-    objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt)
+    if offsets is not None:
+        check_vector("offsets", offsets, n_classes)
+    objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt, offsets)
     start = _warm_start(objective)
     solution = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
     return replace(solution, coefficients=solution.coefficients.reshape(n_classes, rows.dimension))
@@ -132,8 +138,10 @@ class Softmax(SmoothObjective):
         scales: Array,
         norm_bound: float,
         linear: Array,
+        offsets: Array | None = None,
     ) -> None:
         self.rows, self.labels, self.scales = rows, labels, scales
+        self.offsets = np.zeros(n_classes) if offsets is None else offsets
         self.regularization = regularization
         self.norm_bound = norm_bound
         self.linear = linear
@@ -147,7 +155,7 @@ class Softmax(SmoothObjective):
             mass=float(np.sum(scales)),
             norm_bound=norm_bound,
             linear_norm=float(np.linalg.norm(linear)),
-            max_offset=0.0,
+            max_offset=float(np.linalg.norm(self.offsets)),
             classes=n_classes,
         )
 
@@ -171,7 +179,7 @@ class Softmax(SmoothObjective):
         margins = np.empty((self.rows.count, self._shape[0]))
 
         def work(rows: slice, block: Any) -> tuple[float, Array]:
-            margins[rows] = row_products(block, block_coefficients)
+            margins[rows] = row_products(block, block_coefficients) + self.offsets
             losses, residuals = _losses(margins[rows], self.labels[rows])
             value = float(self.scales[rows] @ losses)
             return value, block.T @ (self.scales[rows, np.newaxis] * residuals)

@@ -223,7 +223,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidParameter(
                 "a search does not estimate probabilities: leave probability out, here and in param_grid"
             )
-        return type(self.estimator)(**settings)
+        candidate = type(self.estimator)(**settings)
+        candidate.releases_statistics = False  # all candidates are judged on the same targets
+        return candidate
 
     def _select_method(
         self,

@@ -1,0 +1,92 @@
+"""How a model's products with rows become scores: offsets from the shares of classes, units from centre and spread.
+
+Both are public or released; the argument is in docs/theory/offsets.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.errors import ReleaseError
+
+MAX_TARGET = 3.0
+"""Standardised targets are cut to this many units; Huber's loss has the same derivative far beyond."""
+
+UNITS_OF_SPREAD = 10.0
+"""A target's unit, in spreads: Huber's width of 0.2 is then two spreads, so that a fit is close to the mean."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMap:
+    """How products <w_k, x> become scores: ``offsets + stretch * <w_k, x>``, both public or released.
+
+    Parameters
+    ----------
+    offsets : array of shape (k,)
+    stretch : array of shape (k,), optional
+        Above 0; 1 by default.
+    """
+
+    offsets: Array
+    stretch: Array | None = None
+
+    @property
+    def stretches(self) -> Array:
+        """Return the stretch of each score, 1 by default."""
+        return np.ones(len(self.offsets)) if self.stretch is None else self.stretch
+
+    def apply(self, products: Array) -> Array:
+        """Return the scores of products of shape (n, k)."""
+        return products * self.stretches + self.offsets
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        stretch = {} if self.stretch is None else {"stretch": self.stretch.tolist()}
+        return {"offsets": self.offsets.tolist()} | stretch
+
+
+def score_map_from_dict(record: Mapping[str, Any], rows: int) -> ScoreMap | None:
+    """Read the form of `ScoreMap.to_dict` in a model's record; return None where products are scores."""
+    if "score_map" not in record:
+        return None
+    entry = record["score_map"]
+    numbers = {name: np.array(entry[name], dtype=np.float64) for name in entry}
+    if not set(numbers) <= {"offsets", "stretch"} or "offsets" not in numbers:
+        raise ReleaseError("the model's map of scores has unknown parts")
+    if any(part.shape != (rows,) or not np.isfinite(part).all() for part in numbers.values()):
+        raise ReleaseError("the model's map of scores does not fit its coefficients")
+    if "stretch" in numbers and not (numbers["stretch"] > 0.0).all():
+        raise ReleaseError("the model's map of scores must increase")
+    return ScoreMap(**numbers)
+
+
+def offsets_of_shares(shares: Array, class_weights: Array | None, together: bool) -> Array:
+    """Return the scores of the best constant model of classes with these shares, each above 0.
+
+    Parameters
+    ----------
+    shares : array of shape (classes,)
+    class_weights : array of shape (classes,), optional
+    together : bool
+        True for the softmax loss, with a score per class; else each class is compared with the rest, of two classes
+        the second one.
+    """
+    weighted = shares if class_weights is None else shares * class_weights
+    logs = np.log(weighted / weighted.sum())
+    if together:
+        return np.asarray(logs - logs.mean())
+    odds = np.array([share - np.logaddexp.reduce(np.delete(logs, k)) for k, share in enumerate(logs)])
+    return odds[1:] if len(odds) == 2 else odds
+
+
+def map_of_locations(bounds: Any, locations: Sequence[tuple[float, float]]) -> ScoreMap:
+    """Return the map to numbers scaled from their bounds to [-1, 1], of scores in units of a spread around a centre."""
+    lower, upper = np.atleast_2d(bounds).T
+    centres, spreads = np.array(locations).T
+    half = (upper - lower) / 2.0
+    return ScoreMap((centres - lower - half) / half, UNITS_OF_SPREAD * spreads / half)
