@@ -148,7 +148,7 @@ def test_support_vector_machines_have_no_offsets() -> None:
 @pytest.mark.parametrize("kind", ["two", "three", "number"])
 def test_without_a_guarantee_it_is_the_limit_of_private_models(kind: str, delta: float) -> None:
     def predictions(epsilon: float) -> Any:
-        strength = {"regularization": 1e-3, "delta": delta}
+        strength: dict[str, Any] = {"regularization": 1e-3, "delta": delta}
         if kind == "number":
             return regressor(epsilon, upper=1e4, **strength).predict(X)
         settings: dict[str, Any] = {"norm_bound": 2.0, "random_state": 0, "accept_weak_privacy": True}

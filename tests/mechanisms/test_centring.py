@@ -20,7 +20,14 @@ from privlearn.arrays import Array, square_sums
 from privlearn.data import ArrayEncoder
 from privlearn.data.encoding import CentredEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators import Centrable, ClassTargets, MemoryOracle, Requests, TrainingRows, calibrate_mechanism
+from privlearn.estimators import (
+    Centrable,
+    ClassTargets,
+    MemoryOracle,
+    Requests,
+    TrainingRows,
+    calibrate_mechanism,
+)
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics import Centre, Centres, Centring
 from privlearn.randomness import SeededRandomness

@@ -263,6 +263,8 @@ def _add_statistics(
 
 
 def _is_drowned(plain: ReleaseMechanism) -> bool:
+    if plain.noise != "gaussian" or not plain.guarantee.is_private:
+        return False
     deviation = plain.task.gradient_sensitivity / plain.ratio
     return _heavy_balance(plain.task, deviation) > deviation
 

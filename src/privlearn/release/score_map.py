@@ -17,8 +17,9 @@ from privlearn.errors import ReleaseError
 MAX_TARGET = 3.0
 """Standardised targets are cut to this many units; Huber's loss has the same derivative far beyond."""
 
-UNITS_OF_SPREAD = 10.0
-"""A target's unit, in spreads: Huber's width of 0.2 is then two spreads, so that a fit is close to the mean."""
+UNITS_OF_SPREAD = 5.0
+"""A target's unit, in spreads: a spread is then 0.2 units, the width of Huber's loss and the deviation that default
+regularization assumes."""
 
 
 @dataclass(frozen=True, eq=False)
