@@ -220,7 +220,7 @@ def test_parts_by_row_are_refused_where_persons_are_protected(
         pytest.skip("it is sold for one row per person only; its schema is the release's")
     # regression tables refuse `rows_per_person` itself, before they look at the part
     with pytest.raises(
-        (SchemaError, InvalidParameter), match="a different `person`|no column names the person"
+        (SchemaError, InvalidParameter), match=r"a different `person`|no column names the person"
     ):
         use.call(parts.train, persons, ledger, tmp_path)
     assert ledger.statement().entries == ()
