@@ -1,6 +1,6 @@
 """Coverage, p-values and widths of `estimate` on simulated tables; CI runs a small version.
 
-    python -m benchmarks.inference --tables 100 --sizes 1000 6000 --out inference.csv
+    python -m benchmarks.inference --tables 500 --seed 1 --sizes 1000 6000 --terms 3 10 --out inference.csv
 
 Variables are correlated (0.5 between neighbours): two thirds are normal or lognormal, one third has two values. Every
 second coefficient is 0, so that its p-values must be uniform. The linear predictor has deviation 1 (0.5 for counts).
@@ -16,6 +16,7 @@ import itertools
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,13 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
+from privlearn import Schema
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter
-from privlearn.statistics.regression import estimate
+from privlearn.guarantee import Guarantee
+from privlearn.randomness import randomness_from
+from privlearn.statistics.regression.layout import is_readable, read_request, regression_layout
+from privlearn.statistics.regression.measuring import measure as measure_rows
+from privlearn.statistics.regression.rows import read_cells
 
 INTERCEPTS = {"logistic": -1.0, "linear": 0.0, "poisson": 0.5}
 DEVIATIONS = {"logistic": 1.0, "linear": 1.0, "poisson": 0.5}
@@ -82,7 +87,8 @@ def fit_plainly(family: str, variables: Array, outcome: Array, person: Any) -> t
     weights = 1.0 / counts[person]
     value = np.zeros(rows.shape[1])
     value[0] = np.log(outcome.mean()) if family == "poisson" else 0.0
-    for _ in range(25):
+    step = np.ones(len(value))
+    while np.abs(step).max() > 1e-8:
         predictor = rows @ value
         mean = np.asarray(predictor)
         if family != "linear":
@@ -90,16 +96,16 @@ def fit_plainly(family: str, variables: Array, outcome: Array, person: Any) -> t
         information = {"logistic": mean * (1.0 - mean), "linear": np.ones(len(mean)), "poisson": mean}[family]
         inverse = np.linalg.inv(rows.T @ (rows * (weights * information)[:, np.newaxis]))
         scores = rows * (weights * (outcome - mean))[:, np.newaxis]
-        value = value + inverse @ scores.sum(axis=0)
-    sums = np.zeros((len(counts), rows.shape[1]))
-    np.add.at(sums, person, scores)
+        step = inverse @ scores.sum(axis=0)
+        value = value + step
+    sums = np.column_stack([np.bincount(person, column) for column in scores.T])
     return value, np.sqrt(np.diag(inverse @ sums.T @ sums @ inverse))
 
 
-def schema_of(family: str, variables: Array, persons: bool, generosity: float) -> dict[str, Any]:
+def schema_of(family: str, terms: int, persons: bool, generosity: float) -> dict[str, Any]:
     """Return a schema with bounds of the largest size of a number, or ten times as wide."""
     columns: dict[str, Any] = {}
-    for index in range(variables.shape[1]):
+    for index in range(terms):
         is_number = index % 3 != 1
         bound = (20.0 if index % 5 == 2 else 6.0) * generosity
         lower = 0.0 if index % 5 == 2 else -bound
@@ -118,73 +124,103 @@ def schema_of(family: str, variables: Array, persons: bool, generosity: float) -
     return {"name": "simulated", "columns": columns, "target": target, **person}
 
 
+@dataclass(frozen=True)
+class Setting:
+    """One cell of the benchmark."""
+
+    family: str
+    size: int
+    terms: int
+    epsilon: float
+    generosity: float = 1.0
+    persons: bool = False
+    neighbours: str = "zero_out"
+
+
+@dataclass
+class Results:
+    """What was estimated in the tables of one setting: a row for each table, a column for each coefficient."""
+
+    effects: list[Array] = field(default_factory=list)
+    estimates: list[Array] = field(default_factory=list)
+    errors: list[Array] = field(default_factory=list)
+    plain: list[Array] = field(default_factory=list)
+    plain_errors: list[Array] = field(default_factory=list)
+
+    def arrays(self) -> dict[str, Array]:
+        return {name: np.array(values) for name, values in self.__dict__.items()}
+
+    def summary(self) -> dict[str, Any]:
+        """Return coverage with its binomial error, the p-values' test of uniformity, and the widths."""
+        found = self.arrays()
+        truth, estimated = found["effects"], np.isfinite(found["errors"])
+        z = (found["estimates"] - truth)[estimated] / found["errors"][estimated]
+        plain = (found["plain"] - truth) / found["plain_errors"]
+        null = 2.0 * stats.norm.sf(np.abs(z[truth[estimated] == 0.0]))
+        by_table = [
+            float(np.mean(np.abs(row[is_known]) <= NORMAL))
+            for row, is_known in zip((found["estimates"] - truth) / found["errors"], estimated, strict=True)
+            if is_known.any()
+        ]
+        return {
+            "coverage": round(float(np.mean(np.abs(z) <= NORMAL)), 4),
+            "error of it": round(float(np.std(by_table) / np.sqrt(len(by_table))), 4),
+            "coverage without privacy": round(float(np.mean(np.abs(plain) <= NORMAL)), 4),
+            "p-values uniform (KS)": round(float(stats.kstest(null, "uniform").pvalue), 4),
+            "not estimated": round(1.0 - float(np.mean(estimated)), 4),
+            "median width": round(float(np.median((found["errors"] / found["plain_errors"])[estimated])), 3),
+        }
+
+
 def measure(
-    family: str,
-    size: int,
-    terms: int,
-    epsilon: float,
-    *,
-    tables: int,
-    generosity: float = 1.0,
-    persons: bool = False,
-    neighbours: str = "zero_out",
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Return coverage, the p-values' test of uniformity and the widths of one setting."""
-    covered, widths, p_values, plain, unknown = [], [], [], [], []
-    start = time.perf_counter()
-    cell: dict[str, Any] = {
-        "family": family,
-        "size": size,
-        "terms": terms,
-        "epsilon": epsilon,
-        "generosity": generosity,
-        "persons": persons,
-        "neighbours": neighbours,
-        "tables": tables,
-    }
+    family: str, size: int, terms: int, settings: Sequence[Setting], *, tables: int, seed: int
+) -> dict[Setting, Results | None]:
+    """Return what was estimated in each setting of one family and size; None where `estimate` refuses.
+
+    All settings see the same tables. What is public is computed once per setting; then the same functions run as in
+    `estimate`, without a ledger.
+    """
+    formula = "y ~ " + " + ".join(f"x{index}" for index in range(terms))
+    results: dict[Setting, Results | None] = {}
+    prepared = []
+    for setting in settings:
+        schema = Schema.from_dict(schema_of(family, terms, setting.persons, setting.generosity))
+        request = read_request(formula, schema, family, None)
+        guarantee = Guarantee(setting.epsilon, 1e-6, setting.neighbours)
+        prepared.append((setting, schema, request, guarantee))
     for table_seed in range(tables):
-        generator = np.random.default_rng([seed, table_seed, size, terms])
-        table, variables, effects = simulate(family, size, terms, persons, generator)
-        value, error = fit_plainly(family, variables, table["y"], table["person"])
-        formula = "y ~ " + " + ".join(f"x{index}" for index in range(terms))
-        schema = schema_of(family, variables, persons, generosity)
-        try:
-            result = estimate(
-                table | ({"y": table["y"].astype(int)} if family == "logistic" else {}),
-                schema,
-                formula,
-                family=family,
-                epsilon=epsilon,
-                delta=1e-6,
-                neighbours=neighbours,
-                random_state=generator,
-                accept_weak_privacy=True,
-            )
-        except InvalidParameter:
-            return cell | {"coverage": "refused"}
-        for row, effect, width in zip(result.coefficients()[1:], effects, error[1:], strict=True):
-            unknown.append(not row.is_estimated)
-            if row.is_estimated:
-                covered.append(row.lower <= effect <= row.upper)
-                widths.append(row.error / width)
-                p_values += [row.p_value] if effect == 0.0 else []
-        plain += (np.abs(value[1:] - effects) <= 1.96 * error[1:]).tolist()
-    return cell | {
-        "coverage": round(float(np.mean(covered)), 4),
-        "coverage without privacy": round(float(np.mean(plain)), 4),
-        "p-values uniform (KS)": round(float(stats.kstest(p_values, "uniform").pvalue), 4),
-        "not estimated": round(float(np.mean(unknown)), 4),
-        "median width": round(float(np.median(widths)), 3),
-        "seconds": round(time.perf_counter() - start, 1),
-    }
+        for persons in sorted({setting.persons for setting in settings}):
+            generator = np.random.default_rng([seed, table_seed, size, terms, persons])
+            table, variables, effects = simulate(family, size, terms, persons, generator)
+            value, error = fit_plainly(family, variables, table["y"], table["person"])
+            if family == "logistic":
+                table["y"] = table["y"].astype(int)
+            for setting, schema, request, guarantee in prepared:
+                if setting.persons != persons or (table_seed and results.get(setting) is None):
+                    continue
+                rows = read_cells(table, schema, request)
+                layout = regression_layout(request, schema, guarantee, rows.total)
+                if not is_readable(layout):
+                    results[setting] = None
+                    continue
+                estimates = measure_rows(layout, schema, rows, randomness_from(generator))
+                found = results.setdefault(setting, Results())
+                assert found is not None
+                coefficients = estimates.coefficients()[1:]
+                found.effects.append(effects)
+                found.estimates.append(np.array([row.estimate for row in coefficients]))
+                found.errors.append(np.array([row.error for row in coefficients]))
+                found.plain.append(value[1:])
+                found.plain_errors.append(error[1:])
+    return results
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tables", type=int, default=100)
+    parser.add_argument("--tables", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--families", nargs="+", default=["logistic", "linear", "poisson"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 6_000, 50_000])
     parser.add_argument("--terms", nargs="+", type=int, default=[3, 10, 30])
@@ -193,41 +229,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--persons", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--neighbours", default="zero_out")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--arrays", type=Path, help="directory for the estimates of every table")
     options = parser.parse_args(arguments)
     stream = options.out.open("w") if options.out else sys.stdout
     writer = csv.DictWriter(stream, fieldnames=[*SETTINGS, *RESULTS])
     writer.writeheader()
-    settings = itertools.product(
-        options.families,
-        options.sizes,
-        options.terms,
-        options.epsilons,
-        options.generosities,
-        options.persons,
-    )
-    for family, size, terms, epsilon, generosity, persons in settings:
-        cell = measure(
-            family,
-            size,
-            terms,
-            epsilon,
-            tables=options.tables,
-            generosity=generosity,
-            persons=bool(persons),
-            neighbours=options.neighbours,
-        )
-        writer.writerow(cell)
+    for family, size, terms in itertools.product(options.families, options.sizes, options.terms):
+        settings = [
+            Setting(family, size, terms, epsilon, generosity, bool(persons), options.neighbours)
+            for epsilon, generosity, persons in itertools.product(
+                options.epsilons, options.generosities, options.persons
+            )
+        ]
+        start = time.perf_counter()
+        results = measure(family, size, terms, settings, tables=options.tables, seed=options.seed)
+        seconds = round((time.perf_counter() - start) / options.tables / len(settings), 3)
+        for setting, found in results.items():
+            shown: dict[str, Any] = {"coverage": "refused"} if found is None else found.summary()
+            count = options.tables
+            writer.writerow(setting.__dict__ | {"tables": count, "seconds per table": seconds} | shown)
+            if options.arrays and found is not None:
+                name = "-".join(map(str, setting.__dict__.values()))
+                np.savez_compressed(options.arrays / f"{name}.npz", **found.arrays())  # type: ignore[arg-type]
         stream.flush()
 
 
-SETTINGS = ("family", "size", "terms", "epsilon", "generosity", "persons", "neighbours", "tables")
+NORMAL = 1.959964
+SETTINGS = (*Setting.__dataclass_fields__, "tables")
 RESULTS = (
     "coverage",
+    "error of it",
     "coverage without privacy",
     "p-values uniform (KS)",
     "not estimated",
     "median width",
-    "seconds",
+    "seconds per table",
 )
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 
 Each line is one number of records, one epsilon and one mechanism: the share of 95 % intervals, over all data sets and
 all coefficients, points of effect curves or new rows, that hold the truth, for privacy intervals (the minimiser on the
-same records without noise) and confidence intervals (the population's minimiser, with the same regularization). With
-`--persons` a record is a person with 1 to 40 rows, which share a ward and a deviation of their own.
+same records without noise) and confidence intervals (the population's minimiser), both with the release's
+regularization, offsets and units. With `--persons` a record is a person with 1 to 40 rows, which share a ward and a
+deviation of their own.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from privlearn import (
 )
 from privlearn.arrays import Array
 from privlearn.mechanisms import ReleaseMechanism
+from privlearn.release.score_map import MAX_TARGET
 from privlearn.solvers import Problem, minimise, minimise_multinomial
 
 Held = dict[tuple[str, str], NDArray[np.bool_]]
@@ -107,7 +109,7 @@ def row_weights(table: pa.Table) -> tuple[Array | None, int]:
 
 
 def without_noise(release: Release, table: pa.Table) -> Array:
-    """The minimiser on these rows: the same features, loss and regularization, no noise."""
+    """The minimiser on these rows: the same features, loss, regularization, offsets and units of scores, no noise."""
     model, mechanism = release.model, cast(ReleaseMechanism, release.certificate.mechanism)
     features: Any = model.encoder.encode(table.drop_columns("answer"))
     weights, total = row_weights(table)
@@ -118,14 +120,22 @@ def without_noise(release: Release, table: pa.Table) -> Array:
         labels = np.searchsorted(["maybe", "no", "yes"], answers.astype(str))
         labels = np.array([1, 0, 2])[labels]
         return minimise_multinomial(
-            features, labels, 3, regularization=strength, total=total, row_weights=weights, tolerance=1e-8
+            features,
+            labels,
+            3,
+            regularization=strength,
+            total=total,
+            row_weights=weights,
+            offsets=model.constants,
+            tolerance=1e-8,
         ).coefficients.ravel()
     if loss.argument == "residual":
-        problem = Problem(
-            features, np.ones(len(answers)), loss, strength, total, weights, offsets=answers / 4.0
-        )
+        signs = np.ones(len(answers))
+        offsets = np.clip((answers / 4.0 - model.constants) / model.stretches, -MAX_TARGET, MAX_TARGET)
     else:
-        problem = Problem(features, np.where(answers == "yes", 1.0, -1.0), loss, strength, total, weights)
+        signs = np.where(answers == "yes", 1.0, -1.0)
+        offsets = -model.constants * signs
+    problem = Problem(features, signs, loss, strength, total, weights, offsets=offsets)
     return minimise(problem, tolerance=1e-8).coefficients
 
 

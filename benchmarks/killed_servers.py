@@ -45,7 +45,7 @@ from tests.support.postgresql_cluster import Cluster, cluster
 from tests.support.raw_store import execute
 from tests.support.real_server import Clinic, RealServer
 
-COST, APPROVED_COST = 0.02, 0.03
+COST, APPROVED_COST, DELTA = 0.02, 0.03, 1e-10
 APPROVAL = f"approval = {{ above = {COST} }}"
 OVER = ("done", "failed", "declined")
 EPSILON_PER_KILL = 0.1
@@ -72,8 +72,9 @@ class Trial:
         epsilon: float,
         addresses: Sequence[str] = (),
         certificate: Path | None = None,
+        rest: float = 0.2,
     ) -> None:
-        self.clinic, self.servers, self.epsilon = clinic, servers, epsilon
+        self.clinic, self.servers, self.epsilon, self.rest = clinic, servers, epsilon, rest
         self.addresses, self.certificate = addresses or [server.url for server in servers], certificate
         self.over, self.decided = threading.Event(), threading.Event()
         self.counts: Counter[str] = Counter()
@@ -179,7 +180,7 @@ class Approver(Person):
                 self._decide(case["id"], decision)
             except BudgetExceeded:
                 self._decide(case["id"], "decline")
-        self._until.wait(0.1)
+        self._until.wait(self._trial.rest)
 
     def _decide(self, job: str, decision: Any) -> None:
         self.persist(lambda client: client.decide(job, decision, "as agreed"))
@@ -201,13 +202,13 @@ class Analyst(Person):
             again = self.persist(lambda client: self._submit(client, kind, cost, key))
             self._trial.demand(again == job, f"{job}: its key is another job's")
         while (record := self.persist(lambda client: client.job(job)))["state"] not in OVER:
-            self._trial.over.wait(0.2)
+            self._trial.over.wait(self._trial.rest)
         self._trial.counts[f"{kind} {record['state']}"] += 1
         if record["state"] == "done":
             self._use(kind, job)
 
     def _submit(self, client: Client, kind: str, cost: float, key: str) -> str:
-        asked: dict[str, Any] = {"epsilon": cost, "delta": 1e-8, "idempotency_key": key}
+        asked: dict[str, Any] = {"epsilon": cost, "delta": DELTA, "idempotency_key": key}
         if cost > COST:
             asked |= {"purpose": "a score for the ward", "legal_basis": "consent"}
         if kind == "evaluate":

@@ -6,7 +6,7 @@
 
 Each peer is installed into an environment of its own on the first run (peer_environments.py) and fitted there
 (peer_worker.py). Results are lines of benchmarks/peers.jsonl, one per fit, so a run that is stopped loses nothing.
-docs/benchmarks.md and docs/benchmarks.svg are written from them (peers_report.py).
+docs/benchmarks.md, benchmarks/peers.md and docs/benchmarks.svg are written from them (peers_report.py).
 """
 
 from __future__ import annotations

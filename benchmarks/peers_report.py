@@ -16,6 +16,10 @@ from matplotlib.figure import Figure
 RESULTS = Path(__file__).with_name("peers.jsonl")
 DOCS = Path(__file__).parent.parent / "docs"
 BEGIN, END = "<!-- measured: begin (python benchmarks/peers.py) -->", "<!-- measured: end -->"
+EVERY_CELL = (
+    "# Every cell of the comparison\n\n"
+    "`python benchmarks/peers.py --report` writes this page; docs/benchmarks.md explains it.\n"
+)
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 TITLES = {
     "breast_cancer": "Breast cancer",
@@ -161,7 +165,7 @@ def _kind(line: dict[str, Any]) -> Kind:
 
 
 def write_report() -> None:
-    """Put the tables between the marks of the page, and draw the plot."""
+    """Write the errors between the marks of the page, all tables to peers.md, and draw the plot."""
     by_data: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in results():
         by_data[line["data"]].append(line)
@@ -169,8 +173,10 @@ def write_report() -> None:
     measured = {measure: {name: Measured(by_data[name], measure) for name in names} for measure in MEASURES}
     page = DOCS / "benchmarks.md"
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    tables = "\n".join([*_duels(measured), *_tables(measured)])
-    page.write_text(f"{before}{BEGIN}\n\n{tables}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    errors = "\n".join(_duel_table(measured["error"], Measured.better))
+    page.write_text(f"{before}{BEGIN}\n\n{errors}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    tables = "\n".join([EVERY_CELL, *_duels(measured), *_tables(measured)])
+    RESULTS.with_suffix(".md").write_text(tables.rstrip() + "\n", encoding="utf-8")
     draw(measured["error"])
 
 
@@ -184,15 +190,19 @@ def _duels(measured: dict[str, All]) -> Iterator[str]:
         )
         yield f"### By {name}\n"
         yield f"Ours: {who}.\n"
-        yield "| data | peer, best in hindsight | " + " | ".join(f"epsilon {e:g}" for e in EPSILONS) + " |"
-        yield "|---" * (2 + len(EPSILONS)) + "|"
-        for (data, values), peer in product(measured[measure].items(), MET_BY):
-            if any(values.best(peer, epsilon) for epsilon in EPSILONS):
-                cells = [_duel(values, peer, epsilon, ours) for epsilon in EPSILONS]
-                yield f"| {TITLES[data]} | {NAMES[peer]} | " + " | ".join(cells) + " |"
+        yield from _duel_table(measured[measure], ours)
         yield ""
         yield from _counts(measured[measure], measure)
         yield ""
+
+
+def _duel_table(measured: All, ours: Pick) -> Iterator[str]:
+    yield "| data | peer, best in hindsight | " + " | ".join(f"epsilon {e:g}" for e in EPSILONS) + " |"
+    yield "|---" * (2 + len(EPSILONS)) + "|"
+    for (data, values), peer in product(measured.items(), MET_BY):
+        if any(values.best(peer, epsilon) for epsilon in EPSILONS):
+            cells = [_duel(values, peer, epsilon, ours) for epsilon in EPSILONS]
+            yield f"| {TITLES[data]} | {NAMES[peer]} | " + " | ".join(cells) + " |"
 
 
 def _counts(measured: All, measure: str) -> Iterator[str]:

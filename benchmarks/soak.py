@@ -1,13 +1,14 @@
 """An hour of mixed load on a whole deployment, with a part of it killed every two minutes.
 
-    PYTHONPATH=. python benchmarks/soak.py [--minutes 60] [--pause 120] [--analysts 4] [--seed 0]
+    PYTHONPATH=. python benchmarks/soak.py [--minutes 60] [--pause 120] [--analysts 4] [--rest 0.2] [--seed 0]
 
 nginx with the settings of docs/how-to/serve.md in front of two servers on one PostgreSQL, all on this machine.
 Analysts ask through nginx as in `benchmarks.killed_servers`, an approver decides, and one more analyst asks a small
-session for predictions, one after the other, whose times are measured. In turn these are killed and started again: a
-server with its training process, a server, a training process, the database, nginx; and the database is stopped for ten
-seconds, which looks like a network that is cut. After every kill and at the end the ledger is checked as in
-`benchmarks.killed_servers`. The last lines are the figures: answers, times, memory of the servers, the ledger.
+session for predictions, whose times are measured; everybody rests for --rest seconds between requests. In turn these
+are killed and started again: a server with its training process, a server, a training process, the database, nginx;
+and the database is stopped for ten seconds, which looks like a network that is cut. After every kill and at the end
+the ledger is checked as in `benchmarks.killed_servers`. The last lines are the figures: answers, times, memory of the
+servers, the ledger.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Meter(threading.Thread):
         session = self._client.open_session("clinic", learner="logistic", epsilon=COST)
         point, sampled = {"age": 40.0, "dose": 1.0, "sex": "male"}, 0.0
         first = session.predict(point)
-        while not self._trial.over.wait(0.02):
+        while not self._trial.over.wait(self._trial.rest):
             began = time.monotonic()
             try:
                 self._trial.demand(session.predict(point) == first, "a prediction has changed")
@@ -150,7 +151,7 @@ def run(folder: Path, database: Cluster, chosen: argparse.Namespace) -> list[str
         nginx(folder, [server.port for server in servers]) as (url, certificate),
     ):
         proxy = Proxy(folder, url)
-        trial = Trial(clinic, servers, epsilon, [url], certificate)
+        trial = Trial(clinic, servers, epsilon, [url], certificate, chosen.rest)
         analysts = [Analyst(trial, keys[number % 2], number) for number in range(chosen.analysts)]
         approver = Approver(trial, approver_key, chosen.seed, trial.decided)
         meter = Meter(trial, Client(url, clinic.key, verify=certificate, patience=30.0))
@@ -186,6 +187,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--pause", type=float, default=120.0)
     parser.add_argument("--analysts", type=int, default=4)
+    parser.add_argument("--rest", type=float, default=0.2, help="seconds between the requests of one person")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, cluster() as database:

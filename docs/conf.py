@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "command_help",
+    "http_reference",
     "mathml",
 ]
 exclude_patterns = ["_build"]

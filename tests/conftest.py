@@ -29,7 +29,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Cluster]:
-    """A PostgreSQL server of its own."""
+    """Start a PostgreSQL server for these tests."""
     from tests.support.postgresql_cluster import Unavailable, cluster
 
     try:
@@ -43,7 +43,7 @@ def server() -> Iterator[Cluster]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A place for a ledger, with nothing in it."""
+    """Return the address of a ledger that does not exist yet."""
     if request.param == "sqlite":
         return str(tmp_path / "budgets.db")
     place: str = request.getfixturevalue("server").new_place()

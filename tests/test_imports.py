@@ -28,7 +28,7 @@ ROWS = 200
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """In a process of its own, where nothing heavy can be imported."""
+    """Run a command in a separate process that cannot import anything heavy."""
     return subprocess.run(
         [sys.executable, "-m", "tests.support.blocked", LEFT_OUT, *map(str, arguments)],
         cwd=ROOT,

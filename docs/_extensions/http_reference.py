@@ -1,48 +1,40 @@
-"""Writes reference/http-api.md from the interface's own description: ``python docs/_extensions/http_reference.py``."""
+"""The directive ``privlearn-http``: every path and model, from the OpenAPI description of the server.
+
+``python docs/_extensions/http_reference.py`` prints the same as Markdown.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 
 from privlearn.server.server import bare_app
 
-PAGE = Path(__file__).parent.parent / "reference" / "http-api.md"
 
-_INTRODUCTION = """\
-# HTTP
+class HttpReference(SphinxDirective):
+    """One section per tag, and one for the models."""
 
-<!-- Written by docs/_extensions/http_reference.py: change the code, not this page. -->
-
-{description}
-
-For programs a running server describes itself at `/v1/openapi.json`; `privlearn serve --openapi` prints the same.
-
-- **Rows** are sent as JSON (`{{"rows": [{{...}}, ...]}}`, a list, or one object), CSV or an Arrow stream without
-  compression. Predictions come back in the same kind, or in that of `Accept`.
-- **A refusal** is a problem as in RFC 9457: `type` for programs, `detail` for people. It costs nothing.
-- **A lost answer** is no loss: a training that is asked for again with the same `Idempotency-Key` is the same training,
-  paid once.
-- **Lists** come in pages of `limit`, newest first; the header `Link` (RFC 8288, `rel="next"`) leads to the next one.
-- **Every answer** bears `X-Request-Id`, which is also in the holder's log.
-
-| status | meaning |
-|---|---|
-{reasons}
-"""
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes(reference(), allow_section_headings=True)
 
 
-def page() -> str:
-    """The whole page."""
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("privlearn-http", HttpReference)
+    return {"parallel_read_safe": True}
+
+
+def reference() -> str:
+    """Return the reference as Markdown."""
     description = bare_app().openapi()
-    introduction = _INTRODUCTION.format(
-        description=description["info"]["description"], reasons="\n".join(_reasons(description))
-    )
+    statuses = ["## Statuses", "", "| status | meaning |", "|---|---|", *_reasons(description), ""]
     sections = [_section(description, tag) for tag in description["tags"]]
     models = [_model(name, model) for name, model in sorted(description["components"]["schemas"].items())]
-    parts = [introduction, *sections, "## Models\n\nWhat is sent and answered in JSON.\n", *models]
+    parts = ["\n".join(statuses), *sections, "## Models\n\nThe JSON of requests and answers.\n", *models]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -122,4 +114,4 @@ def _model(name: str, model: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    print(reference(), end="")

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privlearn._version import __version__ as __version__
-from privlearn.imports import VIEWS, explain_missing
+from privlearn.imports import VIEWS, export_late
 
 if TYPE_CHECKING:
     from privlearn.budget.ledger import Ledger
@@ -72,36 +72,16 @@ __all__ = [
     "export_release", "intervals", "plan", "refine", "split", "verify",
 ]  # fmt: skip
 
-_MODULES = (
-    "errors",
-    "guarantee",
-    "data",
-    "solvers",
-    "release",
-    "budget.ledger",
-    "budget.split",
-    "estimators.forecast",  # before estimators, which have a module named plan
-    "estimators",
-    "estimators.selection",
-    "explain",
-    "sessions",
-    "statistics",
-    "export",
-)
-"""The modules that provide the names above, in the order in which they are searched."""
+_PARTS = (
+    "data", "errors", "estimators", "explain", "export", "guarantee", "release", "sessions", "solvers", "statistics",
+)  # fmt: skip
+"""Parts that are attributes of the package without an import of their own."""
 
 if not TYPE_CHECKING:  # a type checker reads the imports above
+    _export = export_late(__name__)
 
     def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            return import_module(f"privlearn.{name}")
-        if name in __all__:
-            for part in _MODULES:
-                with explain_missing():
-                    module = import_module(f"privlearn.{part}")
-                if hasattr(module, name):
-                    return globals().setdefault(name, getattr(module, name))
-        raise AttributeError(f"module 'privlearn' has no attribute {name!r}")
+        return import_module(f"privlearn.{name}") if name in _PARTS else _export(name)
 
     def _late_view(name: str) -> Callable[..., Any]:
         """Return a function that imports the one of this name when it is called."""

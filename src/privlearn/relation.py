@@ -26,7 +26,7 @@ class Relation:
     ----------
     name : str
         As certificates and parameters write it.
-    otherwise : str
+    change : str
         Ends the sentence "than with one person's record ...".
     replaces : bool
         True if the record may become any other one; False if it is present or has no effect.

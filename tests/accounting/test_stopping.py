@@ -17,7 +17,7 @@ TABLES = st.lists(st.floats(0.01, 1.0), min_size=6, max_size=6)
 
 
 def law(table: Array, expected_trials: float) -> Array:
-    """Of the best of K draws from the table, outcomes in the order from best to worst, P(K = k) = (1-g)^(k-1) g.
+    """Return the distribution of the best of K draws from the table, from best to worst, P(K = k) = (1-g)^(k-1) g.
 
     All K draws are at a place or after it with probability f(tail), f(x) = g x / (1 - (1 - g) x).
     """

@@ -48,7 +48,7 @@ def test_every_mechanism_is_listed() -> None:
 
 
 def failed(mechanism: Any, points: Array | None = None, sampled: bool = True) -> set[str]:
-    """Names of the failed checks; of the replay's, what was replayed."""
+    """Return the names of the failed checks; for the replay, what was replayed."""
     found = audit_case(Case("planted", mechanism, points, sampled), runs=RUNS, confidence=0.99, seed=1)
     report = AuditReport.of("planted", found)
     assert not report.passed

@@ -46,7 +46,7 @@ def test_releases_pass(name: str, tmp_path: Path) -> None:
 
 
 def changed(release: Release, coefficients: Any) -> Release:
-    """As its own writer would have to write it: bytes and digests are right."""
+    """Return the release with other coefficients, whose file has right bytes and digests."""
     return Release(dataclasses.replace(release.model, coefficients=coefficients), release.certificate)
 
 

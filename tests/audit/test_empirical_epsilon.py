@@ -18,7 +18,7 @@ REPETITIONS = 300
 
 
 def exceeds(sample_one: Any, sample_other: Any, truth: float, confidence: float, delta: float = 0.0) -> int:
-    """How many of many audits claim more than the truth."""
+    """Return how many of many audits claim more than the truth."""
     bounds = (
         epsilon_bound(sample_one(), sample_other(), delta=delta, confidence=confidence)
         for _ in range(REPETITIONS)
@@ -27,7 +27,7 @@ def exceeds(sample_one: Any, sample_other: Any, truth: float, confidence: float,
 
 
 def allowed(confidence: float) -> float:
-    """So many failures of a correct procedure happen once in a million times."""
+    """Return the number of failures that a correct procedure exceeds once in a million times."""
     return float(stats.binom(REPETITIONS, 1.0 - confidence).isf(1e-6))
 
 

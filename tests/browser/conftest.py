@@ -27,7 +27,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    """A server that all tests of a process look at; whoever kills one starts their own."""
+    """Start a server that all tests of a process share; a test that kills one starts its own."""
     server = DemoServer(tmp_path_factory.mktemp("demo"))
     yield server
     server.kill()

@@ -27,7 +27,7 @@ _LARGEST = 30_000
 
 @pytest.fixture(scope="module")
 def results(browser: Browser, demo: DemoServer) -> list[str]:
-    """A trial of each kind, so that there is something to see; asked for and followed without script."""
+    """Run a trial of each kind and return the results, followed without scripts."""
     with visiting(browser, demo, "alice", java_script_enabled=False) as page:
         return [made(page, demo, face) for face in ("session", "release")]
 

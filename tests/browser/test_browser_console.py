@@ -20,7 +20,7 @@ from tests.support.visitors import PATIENCE, SIZES
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """A server's address, and a key of its holder."""
+    """Return a server's address, and a key of its holder."""
     folder, port = tmp_path_factory.mktemp("console"), free_port()
     owner = write_console(folder, server=f"port = {port}")
     key = create_key(open_store(Owner.load(owner)), "holder")

@@ -29,7 +29,7 @@ def test_a_release_is_measured_by_group(browser: Browser, demo: DemoServer, tmp_
         page.get_by_role("button", name="Measure").click()
 
         expect(page.get_by_role("img", name="ROC curve")).to_be_visible()
-        expect(page.get_by_role("rowheader", name="accuracy")).to_be_visible()
+        expect(page.get_by_role("rowheader", name="accuracy", exact=True)).to_be_visible()
         expect(page.get_by_role("rowheader", name="sex = female")).to_be_visible()
         with page.expect_download() as download:
             page.get_by_role("link", name="Download the result").click()

@@ -128,7 +128,7 @@ def test_no_sequence_exceeds_the_total(steps: list[tuple[Amount, str]]) -> None:
 
 
 def _fits(amounts: list[Amount], total: Guarantee) -> bool:
-    """The rule once more, with fractions instead of decimals."""
+    """Apply the rule once more, with fractions instead of decimals."""
     return all(
         sum(Fraction(repr(getattr(a, name))) for a in amounts) <= Fraction(repr(getattr(total, name)))
         for name in ("epsilon", "delta")

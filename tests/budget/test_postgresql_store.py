@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from privlearn import Ledger
 from privlearn.budget import Cost, Reservation
 from privlearn.budget import tables as stores
-from privlearn.budget.charge import append
+from privlearn.budget.reservation import append
 from privlearn.budget.storage import disconnect
 from privlearn.cli import app
 from privlearn.errors import LedgerError
@@ -185,7 +185,7 @@ def set_fsync(server: Cluster, ledger: Ledger, value: str) -> None:
 
 @contextmanager
 def proxy_that_loses_the_answer(folder: Path) -> Iterator[int]:
-    """A port that leads to the server, and hangs up where the client would learn that what it wrote is committed."""
+    """Open a port that leads to the server, and hangs up before the client learns of its commit."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=_serve, args=(listener, folder))
         server.start()

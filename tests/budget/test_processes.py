@@ -190,7 +190,7 @@ def test_killed_inside_a_transaction_changes_nothing(store: str) -> None:
 
 def stop_inside_a_transaction(ledger: Ledger, outside: Connection) -> None:
     from privlearn.budget import tables as stores
-    from privlearn.budget.charge import append
+    from privlearn.budget.reservation import append
 
     with stores.writing(ledger.store, "census") as connection:
         if is_file(ledger.store):

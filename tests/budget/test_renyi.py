@@ -26,7 +26,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def gaussian(noise_multiplier: float) -> Cost:
-    """A Gaussian mechanism; its own guarantee by the classical bound sqrt(2 log(1.25/delta)) / noise."""
+    """Return a Gaussian mechanism whose own guarantee is the classical bound sqrt(2 log(1.25/delta)) / noise."""
     own = Guarantee(math.sqrt(2 * math.log(1.25e7)) / noise_multiplier, 1e-7)
     return Cost(own, renyi=lambda order: order / (2 * noise_multiplier**2))
 

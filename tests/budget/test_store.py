@@ -30,7 +30,7 @@ def ledger(store: str) -> Ledger:
 
 @pytest.fixture
 def used(ledger: Ledger) -> Ledger:
-    """With one committed and one open reservation."""
+    """Return a ledger with one committed and one open reservation."""
     ledger.reserve(COST, "a test", schema_digest="sha256:abc").commit()
     ledger.reserve(COST, "a test")
     return ledger

@@ -21,7 +21,7 @@ def cost(epsilon: float, delta: float = 1e-7) -> Cost:
 
 
 def ledgers(store: str, composition: CompositionName = "basic") -> list[Ledger]:
-    """The budget as accounts and parts use it."""
+    """Return the budget as accounts and parts use it."""
     whole = Ledger.create(store, "clinic", TOTAL, composition=composition)
     shared = [whole.of_account(name, Guarantee(1.0, 1e-4)) for name in ("ann", "bob")]
     return [whole, *shared, *(whole.of_part(SPLIT.part(name)) for name in ("train", "test"))]

@@ -36,7 +36,7 @@ def census(tmp_path: Path) -> Census:
 
 @pytest.fixture
 def budgeted(census: Census, run: Run) -> Census:
-    """The census with a budget of epsilon 2, delta 1e-5."""
+    """Return the census with a budget of epsilon 2, delta 1e-5."""
     created = run("budget", "create", "census", "--ledger", census.ledger, "--epsilon", 2, "--delta", "1e-5")
     assert created.code == 0
     return census

@@ -20,7 +20,7 @@ HALF = ("--split", "bounds=0.5,fit=0.5")
 
 @pytest.fixture
 def wanted(census: Census) -> Path:
-    """The census with 2000 people, and its schema with gaps."""
+    """Return the census with 2000 people, and its schema with gaps."""
     write_table(simulated_census(2000, seed=1), census.table)
     content = yaml.safe_load(census.schema.read_text())
     content["columns"]["age"] |= {"lower": "estimate", "upper": "estimate"}

@@ -12,6 +12,9 @@ from typer.testing import CliRunner
 
 from privlearn import Schema, verify
 from privlearn.cli import app
+from privlearn.errors import InvalidParameter
+from privlearn.statistics.regression import forecast_widths
+from privlearn.statistics.regression.formula import parse_formula
 
 FORMULA = "ill ~ age + sex"
 
@@ -62,3 +65,28 @@ def test_widths_are_forecast_in_the_shell(clinic: Path) -> None:
     output = run(clinic, "plan", "estimate", *numbers)
     assert "times as wide as without privacy" in output
     assert "records at epsilon = 1" in output
+
+
+def test_a_rare_outcome_is_forecast_to_drown(clinic: Path) -> None:
+    numbers = ("--rows", "4000", "--epsilon", "1", "--delta", "1e-6")
+    typical = run(clinic, "plan", "estimate", *numbers)
+    assert "Assumed: yes in 20 % of the records" in typical
+    assert typical == run(clinic, "plan", "estimate", *numbers, "--rate", "0.2")
+    rare = run(clinic, "plan", "estimate", *numbers, "--rate", "0.01")
+    assert "yes in 1 %" in rare
+    assert "Noise would hide the coefficients" in rare
+
+
+def test_the_rate_must_fit_the_outcome(clinic: Path) -> None:
+    schema = Schema.load(clinic / "clinic.yaml")
+    with pytest.raises(InvalidParameter, match=r"0\.06"):
+        forecast_widths(FORMULA, schema, 4000, epsilon=1.0, delta=1e-6, rate=6.0)
+    with pytest.raises(InvalidParameter, match="two classes"):
+        forecast_widths("age ~ sex", schema, 4000, epsilon=1.0, delta=1e-6, rate=0.1)
+
+
+def test_a_function_of_the_outcome_is_explained() -> None:
+    with pytest.raises(InvalidParameter, match=r"the outcome .* must be one column"):
+        parse_formula("log(cost) ~ age")
+    with pytest.raises(InvalidParameter, match="without '~'"):
+        parse_formula("cost age")

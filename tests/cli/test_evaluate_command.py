@@ -14,7 +14,7 @@ from tests.support.cli_support import Census, Run
 
 @pytest.fixture
 def trained(budgeted: Census, run: Run) -> Census:
-    """The budgeted census with a release, whose own cost is not in the ledger."""
+    """Return the budgeted census with a release whose own cost is not in the ledger."""
     done = run(
         "train",
         budgeted.table,

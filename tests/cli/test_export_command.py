@@ -49,7 +49,7 @@ def test_refusals_say_what_to_type(run: Run, tmp_path: Path) -> None:
 
 def test_reports(run: Run, tmp_path: Path) -> None:
     run("report", release_file("logistic"), "--out", tmp_path / "papers", "--format", "html")
-    assert len(list((tmp_path / "papers").glob("*.html"))) == 5
+    assert len(list((tmp_path / "papers").glob("*.html"))) == 7
     assert json.loads(
         run("report", release_file("logistic"), "--as", "privacy-label", "--format", "json").stdout
     )["sections"]

@@ -12,8 +12,11 @@ import pytest
 import typer
 
 from privlearn.cli import app
+from privlearn.cli.options import KernelName, LossName
 from privlearn.data.sources.files import TEXT
 from privlearn.data.sources.program_files import ENDINGS
+from privlearn.features import KERNELS
+from privlearn.solvers import LOSSES
 from tests.support.cli_support import Run
 
 ASK = (
@@ -129,3 +132,13 @@ def test_every_number_explains_a_decimal_comma() -> None:
     for name, option in found.items():
         with pytest.raises(click.BadParameter, match=r"Write it like 0\.5"):
             pytest.fail(f"{name} takes {option.type.convert('0,5', option, None)}")
+
+
+@pytest.mark.parametrize(
+    ("registry", "option"), [(LOSSES, LossName), (KERNELS, KernelName)], ids=["loss", "kernel"]
+)
+def test_help_names_every_loss_and_kernel_of_the_library(registry: dict[str, type], option: Any) -> None:
+    """The help is written by hand, because importing the registries would slow every command down."""
+    text = option.__metadata__[0].help
+    own = {name for name, kind in registry.items() if kind.__module__.startswith("privlearn.")}
+    assert sorted(name for name in own - {"precomputed"} if name not in text) == []

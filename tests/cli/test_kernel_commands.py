@@ -96,7 +96,7 @@ def test_refusals_cost_nothing(
 
 
 def _saved(folder: Path, **settings: Any) -> Path:
-    """A release of a kernel that reads what is no table."""
+    """Save a release of a kernel that does not read tables."""
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abc"), 4)) for _ in range(60)]
     labels = ["a" in word for word in words]

@@ -20,7 +20,7 @@ PROMISE = ("--epsilon", 1, "--delta", "1e-6", "--seed", 1)
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to which all cells go."""
+    """Return a directory that receives all cells."""
     monkeypatch.setattr(packed_cells, "MEMORY_LIMIT", 0)
     monkeypatch.setattr("privlearn.estimators.reading.IN_MEMORY", 0)
     folder = tmp_path / "cache"

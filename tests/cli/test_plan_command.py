@@ -16,7 +16,7 @@ GAUSSIAN = ("--delta", "1e-6")
 
 @pytest.fixture
 def schema_only(census: Census) -> Census:
-    """Nothing but the schema is there."""
+    """Return a directory that contains only the schema."""
     census.table.unlink()
     census.new_rows.unlink()
     return census
@@ -35,6 +35,13 @@ def test_persons_are_called_persons(run: Run, schema_only: Census) -> None:
     told = run("plan", "--schema", schema_only.schema, "--rows", 30_000, "--epsilon", 1, *GAUSSIAN)
     assert "with 30,000 persons" in told.stdout
     assert "records" not in told.stdout
+
+
+def test_a_cap_of_rows_is_printed(run: Run, schema_only: Census) -> None:
+    text = schema_only.schema.read_text()
+    schema_only.schema.write_text(text.replace("rows_per_person: 1", "rows_per_person: 3"))
+    told = run("plan", "--schema", schema_only.schema, "--rows", 30_000, "--epsilon", 1, *GAUSSIAN)
+    assert "at most 3 records of a person" in told.stdout
 
 
 def test_a_drowned_signal_is_advice_not_an_error(run: Run) -> None:

@@ -50,7 +50,7 @@ class Running:
         return [self.process.stdout.readline() for _ in range(count)]
 
     def end(self, signal_number: int = signal.SIGTERM) -> tuple[int, str]:
-        """The exit code, and what was logged."""
+        """Return the exit code, and the lines of the log."""
         self.process.send_signal(signal_number)
         logged = self.process.communicate(timeout=60)[1]
         return self.process.returncode, logged

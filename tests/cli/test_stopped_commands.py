@@ -25,7 +25,7 @@ AFTER = "privlearn.mechanisms.release.objective.ObjectivePerturbation.run"
 
 
 def _stopped(files: Census, where: str, number: signal.Signals) -> tuple[int, str]:
-    """The exit code and what was said, of a training that is stopped where a method is called."""
+    """Return the exit code and the output of a training that stops where a method is called."""
     options = ["--schema", files.schema, "--out", files / "m.privlearn", "--ledger", files.ledger]
     arguments = ["train", files.table, *options, "--epsilon", 1, "--delta", "1e-6"]
     screen = files / "screen"

@@ -18,7 +18,7 @@ KEY = "pl_0123456789abcdef_" + "0" * 64
 
 @contextmanager
 def taking_requests(answer: bytes) -> Iterator[str]:
-    """A server that reads each request and says this."""
+    """Run a server that reads each request and sends this."""
     with listen("127.0.0.1", 0) as listener:
         listener.listen()
 

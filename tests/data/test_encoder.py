@@ -35,7 +35,7 @@ def one_column(**settings: Any) -> Schema:
 
 
 def unscaled(schema: Schema, cells: list[Any]) -> np.ndarray[Any, Any]:
-    """The column's features before the row is divided by its norm: the intercept says by how much it was."""
+    """Return the column's features before the row is divided by its norm, which the intercept reveals."""
     rows = SchemaEncoder(schema).encode({"x": cells})
     rows = rows.toarray() if sparse.issparse(rows) else rows
     return rows[:, :-1] / rows[:, -1:]

@@ -57,7 +57,7 @@ RESOLUTIONS = {
 
 
 def table(rows: int, seed: int = 0, gaps: float = 0.1) -> pa.Table:
-    """Of every kind of column, with gaps wherever there may be some."""
+    """Return a table with every kind of column, and gaps wherever the schema allows some."""
     random = np.random.default_rng(seed)
     cells: dict[str, Any] = {
         "age": random.integers(-5, 110, rows),

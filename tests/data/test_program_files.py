@@ -43,7 +43,7 @@ def _cell(value: Any) -> str:
 
 
 def _workbook(path: Path, rows: list[list[Any]]) -> Path:
-    """The least that a workbook with two sheets is, the first of them empty."""
+    """Write the smallest workbook with two sheets, the first of them empty."""
     main, relations = f"{OFFICE}/spreadsheetml/2006/main", f"{OFFICE}/officeDocument/2006/relationships"
     lines = "".join(f"<row>{''.join(map(_cell, row))}</row>" for row in rows)
     sheets = {1: "", 2: lines}
@@ -95,6 +95,16 @@ def test_a_sheet_without_names(tmp_path: Path) -> None:
     assert _cells(path, _schema(sheet="People", names=["height", "town"])) == READ
 
 
+def test_a_template_of_another_sheet(tmp_path: Path, refused: Refused) -> None:
+    pytest.importorskip("python_calamine")
+    path = _workbook(tmp_path / "t.xlsx", ROWS)
+    template = yaml.safe_load(schema_template(path, sheet="People"))
+    assert list(template["columns"]) == ["height", "town"]
+    assert template["file"]["sheet"] == "People"
+    with refused("no sheet 'Persons'"):
+        schema_template(path, sheet="Persons")
+
+
 @pytest.mark.parametrize("ending", ["sav", "dta"])
 def test_files_of_statistics_programs(ending: str, tmp_path: Path) -> None:
     pyreadstat = pytest.importorskip("pyreadstat")
@@ -120,7 +130,7 @@ def test_days_and_times_of_such_files() -> None:
 
 @pytest.fixture
 def visits(tmp_path: Path) -> Path:
-    """A file of Stata with a column of days."""
+    """Write a file of Stata with a column of days."""
     pyreadstat = pytest.importorskip("pyreadstat")
     pandas = pytest.importorskip("pandas")
     path = tmp_path / "t.dta"

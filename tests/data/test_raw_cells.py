@@ -42,7 +42,7 @@ def schema_of(dialect: dict[str, Any]) -> Schema:
 
 
 def written(path: Path, dialect: dict[str, Any]) -> pa.Table:
-    """The text of a file in a dialect: decimals, codes for gaps and blanks as they are written there."""
+    """Return the text of a file in a dialect: decimals, codes for gaps and blanks as they are written there."""
     random, form = np.random.default_rng(1), FileFormat(**dialect)
     sizes = np.char.replace(random.integers(0, 10, ROWS).astype(str), "7", f"7{form.decimal}5")
     gap = next(iter(form.codes_of("size")), "")

@@ -42,7 +42,7 @@ def encoded(resolution: Resolution, rows: dict[str, list[Any]] = ROWS, **setting
 
 
 def shares(resolution: Resolution, **settings: Any) -> list[np.ndarray]:
-    """What bins, pairs and the rest have of each row's squared norm."""
+    """Return the shares of bins, pairs and the rest in each row's squared norm."""
     encoder = SchemaEncoder(schema(**settings), resolution=resolution)
     names = np.array(encoder.feature_names)
     pairs = np.array([" x " in name for name in names])

@@ -197,7 +197,7 @@ def _raw(table: Any) -> list[bytes]:
 
 
 def _shared(table: Any) -> np.ndarray[Any, Any]:
-    """Which two rows are the same person's."""
+    """Return the two rows that belong to one person."""
     person = owners(as_table(table, ["x"]).column(0), "x")
     return np.equal.outer(person, person)
 
@@ -272,14 +272,14 @@ COUNTED: dict[str, list[Any]] = {
 
 
 def _changed(cells: list[Any]) -> Iterator[tuple[int, list[Any]]]:
-    """The cells with one of them replaced, now the first, now one amid the others."""
+    """Yield the cells with one of them replaced, first the first, then one in the middle."""
     for turn, odd in enumerate(ODD):
         place = (0, 2)[turn % 2]
         yield place, [*cells[:place], odd, *cells[place + 1 :]]
 
 
 def _read(read: Callable[[Any], Any], container: Callable[[list[Any]], Any], cells: list[Any]) -> Any:
-    """What a table is read as; ``None`` if it is refused, or if there can be no such table."""
+    """Return the rows of a table; ``None`` if it is refused, or if no such table can exist."""
     try:
         table = container(cells)
     except Exception:
@@ -291,14 +291,14 @@ def _read(read: Callable[[Any], Any], container: Callable[[list[Any]], Any], cel
 
 
 def _others(read: Any, place: int) -> Any:
-    """What was read of all rows but one."""
+    """Return the cells of all rows but one."""
     if isinstance(read, np.ndarray):
         return np.delete(np.delete(read, place, axis=0), place, axis=1).tolist()
     return [*read[:place], *read[place + 1 :]]
 
 
 def _changes(read: Callable[[Any], Any], container: Callable[[list[Any]], Any], cells: list[Any]) -> int:
-    """How many changes of one row were accepted; after each of them the others must be what they were."""
+    """Return the number of changes of one row that were accepted, after checking that the others stay the same."""
     before, accepted = _read(read, container, cells), 0
     for place, changed in _changed(cells):
         after = _read(read, container, changed)

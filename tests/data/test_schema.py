@@ -83,7 +83,10 @@ SCHEMA_PROBLEMS = {
     ),
     "no rows per person": ({"rows_per_person": 0}, "rows_per_person"),
     "one class": ({"target": {"name": "y", "classes": ["ill"]}}, "target: classes: needs at least two"),
-    "equal classes": ({"target": {"name": "y", "classes": [1, 1]}}, "target: classes: must all be different"),
+    "equal classes": (
+        {"target": {"name": "y", "classes": [1, 1]}},
+        "target: classes: must all be different: remove the repeated ones (1)",
+    ),
     "mixed classes": (
         {"target": {"name": "y", "classes": ["ill", 0]}},
         "target: classes: must all be of one",

@@ -22,7 +22,7 @@ COLUMNS: dict[str, Any] = {
 GAP = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
 PAGE = (
     "correct them; if a word stands for a gap, write file: {missing: [WORD]}; how to write other dates and numbers "
-    "is in docs/how-to/prepare-my-table.md"
+    "is in docs/how-to/schema.md"
 )
 TARGET = {"name": "ill", "classes": ["no", "yes"], "merge": {"yes": ["very"]}}
 
@@ -75,6 +75,10 @@ def test_everything_at_once(tmp_path: Path) -> None:
     }
     assert found.problems == 7
     assert CANARY_TEXT not in str(found)
+    assert {item.column: item.values for item in found.findings if item.values} == {
+        "ward": (CANARY_TEXT, " east"),
+        "floor": ("3",),
+    }
 
 
 def test_spellings_of_a_class_go_under_merge(tmp_path: Path) -> None:
@@ -102,12 +106,28 @@ def test_a_missing_column_with_what_was_meant(tmp_path: Path) -> None:
     assert _told(found)["age"] == [("is not in the table. Did you mean 'Age'?", True)]
 
 
+def test_classes_that_yaml_reads_as_true_and_false(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,ill\n3,no\n4,yes\n")
+    (tmp_path / "t.yaml").write_text(
+        "name: t\ncolumns: {age: {type: number, lower: 0, upper: 9}}\ntarget: {name: ill, classes: [no, yes]}\n"
+    )
+    schema = Schema.load(tmp_path / "t.yaml")
+    ((what, stops),) = _told(check_table(tmp_path / "t.csv", schema))["ill"]
+    assert what.endswith('quote them in the schema: ["no", "yes"]')
+    assert stops
+    with pytest.raises(DataError, match="In a schema, quote yes and no"):
+        SchemaEncoder(schema).encode_labels(["no"])
+
+
 def test_decimal_commas_and_capital_letters(tmp_path: Path) -> None:
     text = "age;ward;floor;seen;ill\n1,5;EAST;1;2020-05-01;no\n"
     told = _told(_check(text, tmp_path, file={"delimiter": ";"}))
     assert told["age"] == [('1 cells are not numbers: with decimal commas; write file: {decimal: ","}', True)]
     assert told["ward"] == [
-        ("1 cells are not listed: some differ only in capital letters; correct the list", True)
+        (
+            "1 cells are not listed: some differ only in capital letters; correct the table, or list each spelling",
+            True,
+        )
     ]
     assert "age" not in _told(_check(text, tmp_path, file={"delimiter": ";", "decimal": ","}))
 
@@ -139,7 +159,7 @@ def test_tables_with_types(age: list[Any], tmp_path: Path) -> None:
 def test_another_encoding_is_recognised(encoding: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("age;ward;ill\n3;Zürich;no\n".encode(encoding))
     schema = Schema.from_dict({"name": "t", "columns": COLUMNS, "target": TARGET})
-    with pytest.raises(DataError, match=rf'schema file: {{encoding: {encoding}, delimiter: ";"}}'):
+    with pytest.raises(DataError, match=rf'schema: file: {{encoding: {encoding}, delimiter: ";"}}'):
         check_table(tmp_path / "t.csv", schema)
 
 

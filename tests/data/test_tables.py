@@ -6,6 +6,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import duckdb
+import narwhals.stable.v2 as narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,6 +30,10 @@ CONTAINERS: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
     "pandas, categoricals": lambda columns: pd.DataFrame(columns).astype("category"),
     "pandas, shuffled index": lambda columns: pd.DataFrame(columns, index=[3, 3, 0, 1]),
     "polars": pl.DataFrame,
+    "duckdb": lambda columns: duckdb.from_arrow(pa.table(columns)),
+    "narwhals of pandas objects": lambda columns: narwhals.from_native(pd.DataFrame(columns).astype(object)),
+    "narwhals of polars": lambda columns: narwhals.from_native(pl.DataFrame(columns)),
+    "narwhals of a database": lambda columns: narwhals.from_native(duckdb.from_arrow(pa.table(columns))),
     "polars, categoricals": lambda columns: pl.DataFrame(columns).cast({pl.String: pl.Categorical}),
     "pyarrow table": pa.table,
     "pyarrow batch": lambda columns: pa.record_batch(pa.table(columns).to_batches()[0]),
@@ -129,6 +135,7 @@ NO_TABLES = {
     "text": ("a.csv", "not a table"),
     "none": (None, "not a table"),
     "lazy": (pl.LazyFrame({"a": [1]}), "not computed yet"),
+    "lazy, of narwhals": (narwhals.from_native(pl.LazyFrame({"a": [1]})), "not computed yet"),
     "one-dimensional": (np.arange(2.0), "2-D"),
     "too few columns": (np.ones((3, 1)), "has 2 columns"),
     "too many columns": (np.ones((3, 3)), "has 2 columns"),
@@ -141,6 +148,20 @@ NO_TABLES = {
 def test_what_is_no_table_is_refused(data: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         as_table(data, ["a", "b"])
+
+
+def test_a_query_that_fails_quotes_no_cell() -> None:
+    failing: Any = duckdb.sql("select error('cell 12345') as a")
+    query = narwhals.from_native(failing)
+    with pytest.raises(DataError, match="cannot be fetched") as failed:
+        as_table(query)
+    assert failed.value.__context__ is None
+    assert "12345" not in str(failed.value)
+
+
+def test_cells_of_several_types_are_read_one_by_one() -> None:
+    frame = narwhals.from_native(pd.DataFrame({"a": [1, "x"]}))
+    assert as_table(frame).equals(as_table({"a": [1, "x"]}))
 
 
 def test_an_array_needs_names() -> None:

@@ -8,6 +8,9 @@ import importlib
 import pytest
 
 import privlearn
+from privlearn.features import FEATURE_MAPS, KERNELS
+from privlearn.mechanisms import MECHANISMS
+from privlearn.solvers import LOSSES
 from tests.support.doc_pages import ROOT
 
 MODULES = sorted(
@@ -30,3 +33,30 @@ def test_docstring_examples_run(name: str) -> None:
 )
 def test_main_classes_have_an_example(name: str) -> None:
     assert ">>> " in (getattr(privlearn, name).__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    "registry", [MECHANISMS, LOSSES, KERNELS, FEATURE_MAPS], ids=["mechanism", "loss", "kernel", "map"]
+)
+def test_every_registered_class_has_an_example(registry: dict[str, type]) -> None:
+    for name in MODULES:
+        importlib.import_module(name)  # registers its classes
+    own = [kind for kind in registry.values() if kind.__module__.startswith("privlearn.")]
+    assert own
+    assert [kind.__name__ for kind in own if ">>> " not in (kind.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "data.encoding.encoder:SchemaEncoder",
+        "solvers.hinge:minimise_hinge",
+        "solvers.kernel.dual:minimise_kernel",
+        "solvers.kernel.multinomial:minimise_kernel_multinomial",
+        "solvers.multinomial:minimise_multinomial",
+        "solvers.solve:minimise",
+    ],
+)
+def test_solvers_and_encoders_have_an_example(name: str) -> None:
+    module, item = name.split(":")
+    assert ">>> " in getattr(importlib.import_module(f"privlearn.{module}"), item).__doc__

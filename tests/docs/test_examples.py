@@ -41,7 +41,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def demonstration(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> Path:
-    """What `make demo` leaves, with fewer people."""
+    """Return the files that `make demo` leaves, with fewer people."""
     folder = tmp_path_factory.mktemp("demo") / "demo-output"
     command = [str(commands / "privlearn"), "demo", "--out", str(folder), "--rows", FEW_PEOPLE]
     done = run_to_end(command)
@@ -53,7 +53,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> P
 def workplace(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """An empty folder, with the demonstration's files if the page speaks of them."""
+    """Return an empty directory, with the demonstration's files if the page mentions them."""
     page: Path = request.getfixturevalue("page")
     if "$PRIVLEARN_DATA" in page.read_text(encoding="utf-8") and not os.environ.get("PRIVLEARN_DATA"):
         pytest.skip("the page reads public tables, and PRIVLEARN_DATA is not set")

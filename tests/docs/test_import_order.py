@@ -24,7 +24,7 @@ ABOVE_ALL = {"__init__", "__main__"}
 
 
 def _imported_parts(source: Path) -> set[str]:
-    """The parts of privlearn that a file imports, wherever in it the import stands."""
+    """Return the parts of privlearn that a file imports, wherever in it the import stands."""
     parts: set[str] = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):

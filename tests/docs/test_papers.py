@@ -76,7 +76,7 @@ def test_mechanisms_and_calibrations_exist() -> None:
 
 def test_classes_and_their_parameters_exist() -> None:
     calls = [found.groups() for name in named() if (found := re.match(r"([A-Z]\w+)\((.*)\)", name))]
-    assert len(calls) > 4
+    assert len(calls) >= 2
     for name, arguments in calls:
         home = privlearn if hasattr(privlearn, name) else multiparty
         parameters = inspect.signature(getattr(home, name)).parameters

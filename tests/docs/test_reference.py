@@ -93,7 +93,7 @@ def test_the_help_shown_lists_every_option(command_help: ModuleType) -> None:
 
 
 def _options(command: Any) -> set[str]:
-    """Of a command and of those below it, without a process for each one's help."""
+    """Return the options of a command and of those below it, without a process for each one's help."""
     mine = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     return mine.union(*map(_options, getattr(command, "commands", {}).values()))
 

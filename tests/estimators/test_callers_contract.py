@@ -34,7 +34,7 @@ NUMBERS: dict[str, Any] = {"norm_bound": 3.0, "target_bounds": (0.0, 1.0)}
 
 
 def public_learners() -> dict[str, type]:
-    """Every class of privlearn that has a `fit` and can be made, found in all its modules."""
+    """Return every class of privlearn with a `fit` that can be constructed, from all its modules."""
     found: dict[str, type] = {}
     for module in pkgutil.walk_packages(privlearn.__path__, "privlearn."):
         if ".storage.migrations" in module.name or module.name.endswith("__main__"):
@@ -57,7 +57,7 @@ LEARNERS = public_learners()
 
 
 def made(kind: type) -> Any:
-    """An instance with what its parameters need to be fitted on the rows above."""
+    """Return an instance with what its parameters need to be fitted on the rows above."""
     names = set(inspect.signature(kind).parameters)
     usual: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-4}
     usual |= CLASSES if "classes" in names else NUMBERS

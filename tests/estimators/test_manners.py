@@ -10,8 +10,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
 
-from privlearn import PrivateLogisticRegression, PrivateSVC
+from privlearn import PrivateGridSearch, PrivateLogisticRegression, PrivateSVC
 from privlearn.errors import DataError, InvalidParameter
+from privlearn.features import Kernel
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(400, 2))
@@ -116,3 +117,26 @@ def test_poly_is_the_polynomial_kernel() -> None:
         random_state=0,
     )
     assert model.fit(X, Y).release_.certificate.encoding["landmarks"]["kernel"] == "polynomial"
+
+
+def test_a_kernel_of_pairs_is_a_matrix_of_them() -> None:
+    def overlap(x: str, z: str) -> float:
+        return len(set(x) & set(z)) / 10
+
+    kernel = Kernel.from_pairs(overlap, bound=1.0)
+    texts = ["abc", "bcd", "xyz"]
+    assert kernel.name == "overlap"
+    assert np.array_equal(kernel(texts, texts[:2]), [[0.3, 0.2], [0.2, 0.3], [0.0, 0.0]])
+    assert np.array_equal(kernel.diagonal(texts), [0.3, 0.3, 0.3])
+    model = PrivateSVC(
+        kernel=kernel, public_points=texts, classes=[0, 1], epsilon=2, delta=1e-5, random_state=0
+    )
+    assert model.fit(["ab", "yz"] * 50, [0, 1] * 50).predict(["abc"]).shape == (1,)
+
+
+def test_the_candidates_of_a_search_are_public_and_their_scores_are_not() -> None:
+    private = PrivateLogisticRegression(norm_bound=3.0, classes=[0, 1])
+    search = PrivateGridSearch(
+        private, {"regularization": [0.01, 0.1]}, epsilon=2, delta=1e-5, random_state=0
+    )
+    assert search.fit(X, Y).cv_results_ == {"params": [{"regularization": 0.01}, {"regularization": 0.1}]}

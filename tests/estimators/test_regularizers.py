@@ -27,6 +27,8 @@ from privlearn import (
 )
 from privlearn.errors import InvalidParameter
 from privlearn.mechanisms import ReleaseMechanism, Task, mechanisms_of
+from privlearn.release.agreement import check_agreement
+from privlearn.release.model import LinearModel
 from privlearn.solvers import Logistic, losses_of
 
 RNG = np.random.default_rng(0)
@@ -63,7 +65,7 @@ def test_a_regression_too() -> None:
         PrivateRegressor(regularization=strength, regularize_towards=W0, **settings).fit(X, T)
         for strength in (1e-6, 1e4)
     )
-    plain = PrivateRegressor(regularization=1e-6, **settings).fit(X, T)
+    plain = PrivateRegressor(regularization=1e-6, regularize_towards=0.0 * W0, **settings).fit(X, T)
     assert near.coefficients_ == pytest.approx(plain.coefficients_, abs=1e-3)
     assert far.coefficients_ == pytest.approx(W0, abs=1e-3)
 
@@ -133,6 +135,10 @@ def test_a_release_of_the_same_features_is_taken_and_another_is_not() -> None:
     assert PrivateLogisticRegression(**strong, **ARRAYS).fit(X, Y).coefficients_ == pytest.approx(
         first.model.coefficients, abs=1e-4
     )
+    near = PrivateLogisticRegression(**strong, **ARRAYS).fit(X, Y)
+    assert isinstance(first.model, LinearModel)
+    assert near.decision_function(X) == pytest.approx(first.model.decision_function(X), abs=1e-3)
+    check_agreement(near.release_.model, near.certificate_)  # with the offsets of the public model
     for other in ({"norm_bound": 1.0}, {"classes": ["0", "1"]}, {"fit_intercept": False}):
         labels = Y.astype(str) if "classes" in other else Y
         with pytest.raises(InvalidParameter, match="other features, bounds or classes"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -106,3 +109,39 @@ def test_seeded_fits_repeat_and_secure_ones_do_not(data: Data) -> None:
     assert np.array_equal(private().fit(*data).coefficients_, private().fit(*data).coefficients_)
     first, second = (private(random_state=None).fit(*data).coefficients_ for _ in range(2))
     assert (first != second).all()
+
+
+def test_importing_an_estimator_imports_neither_scikit_learn_nor_a_database() -> None:
+    program = "import sys, privlearn; privlearn.PrivateLogisticRegression(); print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "privlearn.estimators.classifiers" in loaded
+    assert not {"sklearn", "pandas", "sqlalchemy", "scipy.stats"} & set(loaded)
+
+
+def test_metadata_routing_passes_weights(data: Data) -> None:
+    X, y = data
+    weights = np.where(X[:, 0] > 0, 1.0, 0.0)
+    with config_context(enable_metadata_routing=True):
+        model = (
+            private(max_weight=1.0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
+        routed = make_pipeline(FunctionTransformer(np.tanh), clone(model))
+        routed.fit(X, y, sample_weight=weights)
+        assert 0 <= routed.score(X, y, sample_weight=weights) <= 1
+    direct = private(max_weight=1.0).fit(np.tanh(X), y, sample_weight=weights)
+    assert np.array_equal(routed[-1].coefficients_, direct.coefficients_)
+
+
+def test_a_representation_has_the_parameters_that_were_set() -> None:
+    assert repr(private(kernel="rbf", epsilon=1.0)).startswith(
+        "PrivateLogisticRegression(classes=[0, 1], delta=0.0001, epsilon=1.0, kernel='rbf'"
+    )
+    many = PrivateLogisticRegression(public_points=list(range(1000)))
+    assert len(repr(many)) < 200
+
+
+def test_an_unknown_parameter_is_named() -> None:
+    with pytest.raises(ValueError, match="Invalid parameter 'epsilom'"):
+        private().set_params(epsilom=1.0)

@@ -98,7 +98,7 @@ def test_plans_and_sessions_take_them(tmp_path: Path) -> None:
 
 
 def log_densities(mechanism: ObjectivePerturbation, grid: Array, targets: tuple[Array, Array]) -> list[Array]:
-    """Of the minimiser over rows of 1, on a line; of either table's targets."""
+    """Return log-densities of the minimiser over rows of 1, on a line, for either table's targets."""
     loss, strength = mechanism.task.loss, mechanism.task.total * mechanism.effective_regularization
     assert isinstance(loss, Huber)
     found = []
@@ -111,7 +111,7 @@ def log_densities(mechanism: ObjectivePerturbation, grid: Array, targets: tuple[
 
 
 def divergence(mechanism: ObjectivePerturbation, epsilon: float) -> float:
-    """Of two numbers learnt on a line, exactly: by quadrature over both minimisers.
+    """Return the exact divergence of two numbers learnt on a line, by quadrature over both minimisers.
 
     The tables: targets 0 and 0 of both numbers, and a record with targets 1 and -1 that is there or left out.
     """

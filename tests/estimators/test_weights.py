@@ -192,7 +192,7 @@ def test_heavy_persons_are_shrunk_more_and_not_centred() -> None:
         return plan(PrivateLogisticRegression(schema=content, **PROMISE), rows=rows).mechanism
 
     heavy, many = mechanism(20_000, rows_per_person=40), mechanism(20_000_000, rows_per_person=40)
-    assert heavy.effective_regularization * 20_000 > 2.0 * heavy.noise_scale
+    assert heavy.effective_regularization * 20_000 > 1.1 * heavy.noise_scale
     assert heavy.task.centring is None
     assert many.effective_regularization * 20_000_000 < many.noise_scale
     weighted = mechanism(2000, weight={"column": "w", "upper": 40.0})

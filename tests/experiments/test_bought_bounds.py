@@ -18,7 +18,7 @@ NEW_PEOPLE = simulated_census(20_000, seed=1000)
 
 
 def without_bounds(*, lists: bool) -> SchemaDraft:
-    """Nothing but names and types."""
+    """Return a schema of names and types alone."""
     content: dict[str, Any] = census_schema().to_dict()
     for column in content["columns"].values():
         if column["type"] == "number":

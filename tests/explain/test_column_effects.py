@@ -57,13 +57,17 @@ def release_of(records: int = 6000, seed: int = 0, **settings: Any) -> Release:
 
 @pytest.fixture(scope="module")
 def clear() -> Release:
-    """A release in which one column matters, and can be told from noise without a curvature."""
+    """Return a release in which one column matters and stands out from the noise without a curvature."""
     return release_of(20_000, epsilon=8.0, regularization=0.01)
 
 
 def test_what_matters_is_shown_and_what_does_not_is_said_to_drown(clear: Release) -> None:
     found = effects(clear)
     assert [effect.name for effect in found.above_noise] == ["age"]  # type: ignore[union-attr]
+    frame = found.to_frame()
+    assert set(frame["column"]) == {effect.name for effect in found.columns}
+    assert set(frame.loc[frame["above_noise"], "column"]) == {"age"}
+    assert (frame["lower"] <= frame["upper"]).all()
     assert found.columns[0].name == "age"
     assert 0.0 < found["age"].lower < found["age"].importance < found["age"].upper
     assert found["flag"].lower == 0.0
@@ -125,9 +129,10 @@ def test_many_columns_raise_the_level_of_each() -> None:
 
 
 def test_a_norm_that_a_column_moves_is_allowed_for() -> None:
-    """Values crowd at one end and answers are rare: an idle line makes up for the norm, and is not shown."""
+    """Values crowd at one end and answers are rarer than stated: an idle line makes up for the norm, and is not
+    shown."""
     columns = COLUMNS | {"flag": COLUMNS["age"]}
-    schema = schema_of({"classes": ["no", "yes"]}, columns=columns)
+    schema = schema_of({"classes": ["no", "yes"], "rate": 0.5}, columns=columns)
     random = np.random.default_rng(0)
     table = people(100_000, 0, base=-6.0) | {"flag": 20 + 60 * random.beta(1, 8, size=100_000)}
     model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=schema, random_state=0).fit(table)
@@ -195,7 +200,7 @@ def test_without_right_probabilities_gradients_spread_more_than_the_hessian_says
 
 
 def _minimiser(rows: float, answers: float, ridge: float) -> float:
-    """Of the logistic loss over rows that are all 1 with answers of that sum, and a ridge: by Newton's steps."""
+    """Return the minimiser of the logistic loss over rows of 1 with answers of that sum, by Newton's steps."""
     w = 0.0
     for _ in range(20):
         half = math.tanh(w / 2.0)
@@ -252,8 +257,9 @@ def test_several_classes_and_numbers_have_effects_in_their_units() -> None:
 
 def test_pages_and_drawings_show_what_is_above_the_noise(clear: Release) -> None:
     page = effects(clear).to_html()
-    assert page.count("<figure>") == 2  # the importance of all, the curve of one
-    assert "Not above the noise" in page
+    above, below = page.split("Not above the noise")
+    assert above.count("<figure>") == 2  # the importance of all, the curve of one
+    assert below.count("<figure>") == len(effects(clear).columns) - 1
     assert "age: effect on the score" in page
     assert effects(clear)._repr_html_() in page
     figure = effects(clear).plot()
@@ -304,4 +310,4 @@ def test_texts_are_named_and_dates_and_ordinals_have_curves() -> None:
     assert found["grade"].bands[None].names == ["low", "middle", "high"]
     assert found["day"].bands[None].names[0].year == 2020
     assert "Above the noise: 0 of 2 columns" in found.summary
-    assert found.to_html().count("<figure>") == 1
+    assert found.to_html().count("<figure>") == 3  # the importance of all, and grey curves of both

@@ -122,7 +122,7 @@ def test_noise_that_is_drawn_again_is_the_mechanism_s() -> None:
 
 
 def test_more_noise_in_the_curvature_widens_intervals() -> None:
-    release, X, y = fitted(20_000)
+    release, X, y = fitted(6_000)
     clear, faint = (
         intervals(release, bought(release, X, y, epsilon=price)).coefficients() for price in (10.0, 0.05)
     )

@@ -71,7 +71,7 @@ def test_a_cone_comes_close_to_the_bound_of_every_convex_loss(noise: str, dimens
 
 
 def hostile_rows(count: int, dimension: int) -> Array:
-    """Rows along a cone: the noise is pushed to one side of it."""
+    """Return rows along a cone: the noise is pushed to one side of it."""
     random = np.random.default_rng(1)
     sides = random.normal(size=(count, dimension - 1))
     sides /= np.linalg.norm(sides, axis=1, keepdims=True)

@@ -81,7 +81,7 @@ def release_with(file: dict[str, Any]) -> Release:
 
 
 def rows() -> list[dict[str, str | None]]:
-    """Rows of text with one cell each; the others are missing."""
+    """Return rows of text with one cell each; the others are missing."""
     nothing: dict[str, str | None] = dict.fromkeys(COLUMNS)
     return [nothing | {name: text} for name, texts in CELLS.items() for text in texts]
 

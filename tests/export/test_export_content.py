@@ -32,7 +32,7 @@ STRICT = {
 
 
 def _strict(columns: dict[str, Any] | None = None) -> Release:
-    """A release whose schema accepts no gap."""
+    """Return a release whose schema accepts no gap."""
     schema = Schema.from_dict(STRICT | ({} if columns is None else {"columns": columns}))
     encoder = SchemaEncoder(schema)
     weights = np.linspace(-1.0, 1.0, encoder.dimension)[np.newaxis]

@@ -128,7 +128,7 @@ def served(owner: Owner) -> Iterator[Served]:
 
 @pytest.fixture
 def idle(owner: Owner) -> Iterator[Served]:
-    """For questions without a job: no training process is started for them."""
+    """Serve requests without jobs: no training process is started for them."""
     with serving(owner, training=False) as running:
         yield running
 

@@ -20,7 +20,14 @@ from privlearn.arrays import Array, square_sums
 from privlearn.data import ArrayEncoder
 from privlearn.data.encoding import CentredEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators import Centrable, ClassTargets, MemoryOracle, TrainingRows, calibrate_mechanism
+from privlearn.estimators import (
+    Centrable,
+    ClassTargets,
+    MemoryOracle,
+    Requests,
+    TrainingRows,
+    calibrate_mechanism,
+)
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics import Centre, Centres, Centring
 from privlearn.randomness import SeededRandomness
@@ -263,7 +270,7 @@ class Line:
         strength = self.mechanism.task.total * self.mechanism.effective_regularization
 
         def noise_for(place: int, w: float) -> tuple[float, float]:
-            """The perturbation that makes w the minimiser, and how fast it changes with w."""
+            """Return the perturbation that makes w the minimiser, and how fast it changes with w."""
             chance = expit(-margins[place] * w)
             slope = strength + margins[place] ** 2 @ (chance * (1.0 - chance))
             return float(margins[place] @ chance - strength * w), float(slope)
@@ -315,7 +322,7 @@ def planned(total: int, epsilon: float, always: bool = False, **facts: Any) -> A
         "regularization": "auto",
     }
     rows = Centrable(100, 1.0, always)
-    return calibrate_mechanism(task, promise, **settings, rows=rows), calibrate_mechanism(
+    return calibrate_mechanism(task, promise, **settings, requests=Requests(rows)), calibrate_mechanism(
         task, promise, **settings
     )
 

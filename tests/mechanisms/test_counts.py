@@ -38,13 +38,13 @@ def planned(
 
 
 def gaussian(plan: NoisyCounts) -> NoisyCounts:
-    """One whose calibration took Gaussian noise."""
+    """Return counts whose calibration chose Gaussian noise."""
     assert plan.noise == "gaussian"
     return plan
 
 
 def worst_moves(plan: NoisyCounts) -> list[Array]:
-    """By hand: all rows of a person leave the first cell of each table, and join the second if they are replaced."""
+    """Return the worst moves by hand: a person's rows leave the first cell, and join the second if replaced."""
     moves = []
     for cells in plan.cells:
         move = np.zeros(cells)
@@ -76,7 +76,7 @@ def test_laplace_noise_loses_epsilon_and_not_more(
 
 
 def exact_delta(plan: NoisyCounts, epsilon: float) -> float:
-    """Of Gaussian tables, from the shift in each coordinate: the loss is normal, its tail expectation known."""
+    """Return delta of Gaussian tables from the shift in each coordinate: the loss is normal."""
     moved = zip(worst_moves(plan), plan.scales, strict=True)
     shift = math.sqrt(sum(float(np.sum((move / scale) ** 2)) for move, scale in moved))
     return float(
@@ -160,7 +160,7 @@ def test_counts_are_exact_and_rows_without_a_cell_are_in_none() -> None:
 
 
 def drawn(plan: NoisyCounts, randomness: Randomness) -> list[Array]:
-    """The noise in each table, over its deviation by the plan of `test_noise`."""
+    """Return the noise in each table over its deviation, by the layout of `test_noise`."""
     tables = [np.full(cells, 7.0) for cells in plan.cells]
     return [noisy - 7.0 for noisy in plan.run(tables, randomness)]
 
@@ -229,7 +229,7 @@ def test_what_cannot_be_planned() -> None:
         planned(1e-14)
     with pytest.raises(InvalidParameter, match="add up to 1"):
         dataclasses.replace(planned(), shares=(0.5,))
-    with pytest.raises(InvalidParameter, match="the cells that"):
+    with pytest.raises(InvalidParameter, match="the tables do not have the sizes"):
         planned().run([np.zeros(3)], SeededRandomness(1))
     with pytest.raises(InvalidParameter, match="noise_scale must be 0"):
         dataclasses.replace(planned(math.inf), noise_scale=1.0)

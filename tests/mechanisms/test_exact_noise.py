@@ -66,14 +66,14 @@ class Streams(Bits):
 
 
 def steps_from_zero(value: float, scale: float, uniform: int, sign: int) -> int:
-    """The cell that a length's uniform leads to; cos(pi / 4) and cos(3 pi / 4) give the sign."""
+    """Return the cell that a length's uniform leads to; cos(pi / 4) and cos(3 pi / 4) give the sign."""
     source = Scripted(uniform, 1 << (FIRST_BITS - 1), (1 if sign > 0 else 3) << (FIRST_BITS - 3))
     noisy = float(add_norm_gamma(np.array([value]), scale, source)[0])
     return round(noisy / grid_step(scale, GAMMA_GRID_BITS))
 
 
 def uniforms_beyond(value: float, scale: float, cell: int, sign: int) -> int:
-    """How many of the uniforms 0 to 2**128 - 1 lead to this cell or one farther from zero noise. They are the small."""
+    """Count the uniforms from 0 to 2**128 - 1 that lead to this cell or farther from zero noise: the small ones."""
     low, high = -1, 1 << FIRST_BITS  # the first leads there, the second does not
     while high - low > 1:
         middle = (low + high) // 2
@@ -131,7 +131,7 @@ SCALE = 1.37
 
 
 def quadrature_masses(value: list[float], scale: float, step: float) -> dict[tuple[int, ...], float]:
-    """Of every cell that matters, by Gauss and Legendre; one with the density's kink inside is cut there."""
+    """Return the mass of every cell that matters, by Gauss-Legendre quadrature, cut at the density's kink."""
     nodes, weights = np.polynomial.legendre.leggauss(20)
     dimension = len(value)
     total = math.gamma(dimension) * 2.0 * math.pi ** (dimension / 2) / math.gamma(dimension / 2)
@@ -219,7 +219,7 @@ def test_how_many_bits_are_read_at_once_changes_nothing(
 
 
 def sum_by_mpmath(row: list[float], scale: float, source: Streams) -> list[float]:
-    """The same with 2**13 bits of each real, and mpmath's functions."""
+    """Return the same sum with 2**13 bits of each real, by mpmath's functions."""
     with mpmath.workprec(source.length):
         reals = [mpmath.ldexp(mpmath.mpf(digits), -source.length) for digits in source.reals]
         dimension = len(row)

@@ -153,7 +153,7 @@ def test_several_functions_have_independent_paths(tmp_path: Path) -> None:
 
 
 def _errors_of_adaptive_queries(path: Path, count: int) -> np.ndarray:
-    """Each point lies near the one before, on the side its answer points to."""
+    """Return the errors of points that each lie near the one before, on the side its answer points to."""
     learner = written_learner()
     session = open_session(path, learner)
     rng = np.random.default_rng(5)

@@ -39,7 +39,7 @@ class ScriptedRandomness(SeededRandomness):
 
 
 def walk(kernel: Array, batches: list[int], randomness: Randomness) -> tuple[Array, list[int]]:
-    """The path at all points of a kernel matrix, asked in batches: the factor, and the noise in units of 2^-60."""
+    """Return the path at all points of a kernel matrix, in batches: the factor, and the noise in units of 2^-60."""
     path, factor, noises, start = GaussianPaths(), np.zeros_like(kernel), [], 0
     for size in batches:
         now = slice(start, start + size)

@@ -28,7 +28,7 @@ def normaliser(scale: float) -> mpmath.mpf:
 
 
 def log_ratio(x: int, scale: float, total: mpmath.mpf) -> mpmath.mpf:
-    """Of the rounded continuous Gaussian's mass at x to the discrete one's."""
+    """Return the log-ratio of the rounded continuous Gaussian's mass at x to the discrete one's."""
     s = mpmath.mpf(scale)
     # from the upper tail, whose digits do not cancel
     rounded = (

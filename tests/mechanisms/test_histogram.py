@@ -34,7 +34,7 @@ def shown(counts: Table, plan: Discovery) -> NDArray[np.float64]:
 
 
 def excess(one: Table, other: Table, plan: Discovery) -> float:
-    """The larger hockey-stick divergence of the two directions."""
+    """Return the larger hockey-stick divergence of the two directions."""
     p, q = shown(one, plan), shown(other, plan)
     factor = math.exp(plan.guarantee.epsilon)
     return float(max(np.sum(np.maximum(p - factor * q, 0.0)), np.sum(np.maximum(q - factor * p, 0.0))))

@@ -279,7 +279,7 @@ def test_what_is_spent_so_far_grows_to_the_promise() -> None:
 
 
 def spent_share(mechanism: NoisyDescent, questions: int) -> float:
-    """Of the ratio, after so many questions: gradients share equally what the second moments leave."""
+    """Return the share of the ratio after n questions: gradients share equally what the second moments leave."""
     moments = 0.1 if mechanism.calibration == "preconditioned" else 0.0
     asked = questions - (moments > 0)
     return math.sqrt(moments + asked * (1.0 - moments) / mechanism.rounds)

@@ -115,7 +115,7 @@ Law = Callable[..., Array]
 
 @pytest.fixture
 def law(monkeypatch: pytest.MonkeyPatch) -> Law:
-    """The exact probabilities of all candidates: what is handed to the exact sampler, which has tests of its own.
+    """Return the exact probabilities of all candidates, which the exact sampler receives; it has its own tests.
 
     Every 31st candidate, so that it is quick.
     """
@@ -215,7 +215,7 @@ hands = pytest.mark.parametrize(("choose", "losses"), BY_HAND.values(), ids=BY_H
 def p_value(
     monkeypatch: pytest.MonkeyPatch, choose: Choose, losses: Array, factor: float, randomness: Randomness
 ) -> float:
-    """Of many draws at ``factor`` against the law at 1."""
+    """Return the p-value of many draws at ``factor`` against the distribution at 1."""
     monkeypatch.setattr(quantile, "candidates", lambda distances=False: (FEW, np.log(WEIGHTS)))
     chosen = np.array([choose(Cells(TABLE), factor, 1, randomness) for _ in range(DRAWS)])
     weights = WEIGHTS * np.exp(-losses / 2)

@@ -19,7 +19,7 @@ from privlearn import Guarantee
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators import ClassTargets, MemoryOracle, TrainingRows, calibrate_mechanism
+from privlearn.estimators import ClassTargets, MemoryOracle, Requests, TrainingRows, calibrate_mechanism
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics import log_odds_at, log_odds_from_counts
 from privlearn.mechanisms.statistics.score_counts import BINS, EDGES, ScoreCounts
@@ -140,7 +140,7 @@ def test_ratios_add_up_in_squares(neighbours: str) -> None:
 
 
 def divergence(mechanism: ObjectivePerturbation, epsilon: float, side: int) -> float:
-    """Of fit and counts on a line, exactly: by quadrature over what the fit gives, in closed form over the counts.
+    """Return the exact divergence of fit and counts on a line: quadrature over the fit, closed form over the counts.
 
     The tables: margins 1, -0.9 and 0.9; the first record is there or left out.
     """
@@ -183,7 +183,9 @@ def test_it_costs_a_fortieth_of_the_noise(neighbours: str) -> None:
     task = task_of(neighbours, total=30_000, dimension=100, tolerance=0.0)
     promise = Guarantee(0.5, 1e-5, neighbours)
     plain, scored = (
-        calibrate_mechanism(task, promise, **options, regularization=1e-4, scored=scored)
+        calibrate_mechanism(
+            task, promise, **options, regularization=1e-4, requests=Requests(is_scored=scored)
+        )
         for scored in (False, True)
     )
     assert scored.task.other_ratio**2 == pytest.approx(0.05 * plain.ratio**2)

@@ -95,7 +95,7 @@ def test_rejection_leaves_exactly_the_wanted_density(dimension: int, concentrati
     axis = [dimension**-0.5] * dimension
 
     def point(proposed: float, exponential: float) -> list[arb]:
-        """From a normal vector at the proposed angle; a nearly unit axis stands in for a unit one."""
+        """Return a point from a normal vector at the proposed angle; a nearly unit axis stands in for a unit one."""
         normal = [arb(proposed * part) for part in axis] + [arb(0), arb(1 - proposed**2).sqrt()]
         found = propose_in_ball(axis, concentration, normal, arb(exponential))
         assert found is not None

@@ -172,7 +172,7 @@ class TwoUpdates:
 
 
 def small_pinp(epsilon: float, delta: float) -> TightPINP:
-    """As calibrated for two updates, with a threshold of the order of the noise, so that both outcomes happen."""
+    """Return PINP for two updates, with a threshold of the order of the noise, so that both outcomes happen."""
     facts = written_learner(total=100, regularization=0.1).kernel_task("replace_one")
     found = TightPINP.calibrate(facts, Guarantee(epsilon, delta))
     rho = found.updates * found.test_epsilon**2
@@ -249,7 +249,7 @@ def test_at_realistic_numbers_of_records_the_papers_threshold_is_vacuous() -> No
 
 
 def plentiful() -> WrittenLearner:
-    """So many records that the guess is tested sharply."""
+    """Return a task with enough records for a sharp test of the guess."""
     return written_learner(total=10**8, regularization=0.1)
 
 

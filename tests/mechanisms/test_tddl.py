@@ -99,7 +99,7 @@ def test_renyi_divergence_covers_the_laplace_answers(order: float) -> None:
 
 
 def released_answers(mechanism: Tddl, w: Array, seed: int) -> Array:
-    """With as many orthogonal probes as dimensions and a wide ball, least squares give the answers back."""
+    """Return the answers of a release: with orthogonal probes and a wide ball, least squares return them."""
     assert mechanism.task.ball_radius > 50 * mechanism.noise_scale + np.max(np.abs(w))
     return mechanism.run(PrecomputedMinimisers(w, np.eye(w.shape[1])), SeededRandomness(seed))
 

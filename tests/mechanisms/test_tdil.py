@@ -48,7 +48,7 @@ def printed_sensitivity(mechanism: Tdil) -> float:
 
 
 def gaussian_hockey_stick(epsilon: Array, ratio: float) -> Array:
-    """Of N(ratio, 1) from N(0, 1), for any real epsilon."""
+    """Return the hockey-stick divergence of N(ratio, 1) from N(0, 1), for any real epsilon."""
     if ratio == 0.0:
         return np.maximum(0.0, -np.expm1(epsilon))
     return ndtr(ratio / 2 - epsilon / ratio) - np.exp(epsilon) * ndtr(-ratio / 2 - epsilon / ratio)
@@ -61,7 +61,7 @@ def log_choice(mechanism: Tdil, guesses: Array, w: Array, row: int) -> Array:
 
 
 def joint_law(mechanism: Tdil, one: Array, other: Array) -> Iterator[tuple[Array, Array, Array, float]]:
-    """Of all that two rounds release, on two neighbours: for each pair of choices, over a grid of first answers.
+    """Yield the joint density of two rounds on two neighbours, for each pair of choices over a grid of first answers.
 
     Log-densities under both, the grid's cell, and how far apart the second answers' normals are, in deviations.
     """

@@ -78,7 +78,7 @@ def test_table_1_is_met() -> None:
 
 
 def made_up_table(objective: float, output: float) -> tuple[dict[str, Any], ...]:
-    """The printed table, its best private errors replaced."""
+    """Return the printed table, its best private errors replaced."""
     study = cms11_study.ADULT
     changed = {"objective": objective, "output": output}
     rows: list[dict[str, Any]] = [

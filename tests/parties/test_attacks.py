@@ -64,7 +64,7 @@ class Invented(NoisySums):
 
 
 def made_up_result(wire: Wire, run: bytes, sign_offs: Mapping[str, bytes]) -> Parts:
-    """A model that comes from nothing, with a record that says that all parties are in all sums."""
+    """Return a forged model, with a record in which all parties are in all sums."""
     made = AGREEMENT.outcome(Invented(), SecureRandomness()).to_bytes()
     signed = {name: signature.hex() for name, signature in sign_offs.items()}
     sums = tuple(tuple(SIZES) for _ in AGREEMENT.mechanism.kinds)
@@ -457,7 +457,7 @@ def test_a_question_without_coefficients_has_no_content() -> None:
 
 
 def opened(steps: Steps, words: Words) -> tuple[bytes, bytes]:
-    """The evidence for the first sum, to which all bring the same words."""
+    """Return the evidence for the first sum, to which all bring the same words."""
     for party in steps.parties:
         steps.coordinator.accept(party.mask(0, words))
     survivors = steps.coordinator.survivors()

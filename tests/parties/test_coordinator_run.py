@@ -23,7 +23,7 @@ Tamper = Callable[[Stage, str, Parts | str], Parts | str | None]
 
 
 def old_message() -> Tamper:
-    """From the second gradient on, west sends its first one again."""
+    """Return a run in which west sends its first gradient again from the second one on."""
     kept: list[Parts | str] = []
 
     def tamper(stage: Stage, name: str, reply: Parts | str) -> Parts | str:

@@ -40,7 +40,7 @@ def test_the_tutorial_prints_what_its_plan_asks_and_costs() -> None:
         assert float(promise) == agreement.guarantee.epsilon
 
 
-@pytest.mark.parametrize("page", ["tutorials/multiparty.md", "how-to/several-holders.md"])
+@pytest.mark.parametrize("page", ["tutorials/multiparty.md"])
 def test_printed_fingerprints_have_the_form_that_commands_print(page: str) -> None:
     (words,) = re.findall(r"pobos(?: [a-z]{5})+", (DOCS / page).read_text())
     assert len(words.split()) == WORDS >= 12

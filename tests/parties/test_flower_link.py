@@ -44,7 +44,7 @@ class Link:
     def ask(
         self, stage: Stage, parts: Parts, wait: float = 60.0, timeout: float = 60.0
     ) -> dict[int, Parts | str]:
-        """One stage to the party north alone."""
+        """Send one stage to the party north alone."""
         answers: dict[int, Parts | str] = {}
 
         def work(grid: object) -> None:

@@ -45,7 +45,7 @@ def test_table_and_json() -> None:
 
 
 def ages() -> Schema:
-    """A regression on the census."""
+    """Return the schema of the census with age as the number to predict."""
     content = census_schema().to_dict()
     del content["columns"]["age"]
     return Schema.from_dict(content | {"target": {"name": "age", "lower": 17, "upper": 90}})

@@ -52,7 +52,7 @@ def vector(agreement: JointDiscovery, name: str, table: Any) -> Array:
 
 
 def counted(agreement: JointDiscovery, table: pa.Table) -> Array:
-    """As a party counts, of cells that may be missing."""
+    """Count as a party does, with cells that may be missing."""
     lenient = SchemaDraft(
         {
             **DRAFT,

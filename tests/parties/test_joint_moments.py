@@ -225,7 +225,7 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
 
 
 def forged_about(found: Moments, change: Callable[[dict[str, Any]], object]) -> Moments:
-    """The same sum with other public facts, and a certificate that agrees with them."""
+    """Return the same sum with other public parameters, and a certificate that agrees with them."""
     about = json.loads(json.dumps(found.about))
     change(about)
     subject = {**found.certificate.subject, "about_sha256": digest_of(json_bytes(about))}
@@ -246,7 +246,7 @@ def fewer_records(about: dict[str, Any]) -> None:
 
 
 def summed(found: Moments) -> Array:
-    """The noisy sum that the tables come from."""
+    """Return the noisy sum behind the tables."""
     roots = [math.sqrt(share) for share in found.certificate.mechanism.shares]
     return np.concatenate([np.ravel(table) * root for table, root in zip(found.tables, roots, strict=True)])
 

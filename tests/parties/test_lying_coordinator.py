@@ -41,7 +41,7 @@ Counts = tuple[int, ...]
 
 
 def all_counts(honest: int, dropouts: int) -> Iterator[Counts]:
-    """Every way to lie, up to the names of the parties: each of the honest is told of at most ``dropouts`` missing."""
+    """Yield every way to lie, up to the names of the parties: each honest one misses at most ``dropouts``."""
 
     def smaller(most: int, left: int, question_rounds: int) -> Iterator[Counts]:
         if not question_rounds:
@@ -55,7 +55,7 @@ def all_counts(honest: int, dropouts: int) -> Iterator[Counts]:
 
 
 def opened_sums(counts: Counts, dropouts: int) -> list[set[int]]:
-    """The smallest sets of honest parties whose sum of vectors is opened.
+    """Return the smallest sets of honest parties whose sum of vectors is opened.
 
     Every helper adds a share to both secrets of everybody, so the honest must give K - dropouts - helpers shares,
     which is their number less ``dropouts``.
@@ -139,7 +139,7 @@ class Liar:
         self.words = random.integers(0, 2**63, (parties, 2)).astype(np.uint64)
 
     def opened_sums(self, told_missing: Sequence[set[int]]) -> list[set[int]]:
-        """The smallest sets of honest parties whose vectors' sum the liar computes, of all sets that there are."""
+        """Return the smallest sets of honest parties whose vectors' sum the liar computes, of all sets."""
         helper_keys = [party._unused[0].pair for party in self.helpers]
         masked = [self._masked(party) for party in self.honest]
         secrets = self._secrets(told_missing)
@@ -159,7 +159,7 @@ class Liar:
         return np.frombuffer(body[:-QUESTION_DIGEST_BYTES], dtype="<u8").astype(np.uint64)
 
     def _secrets(self, told_missing: Sequence[set[int]]) -> dict[tuple[int, str], bytes]:
-        """Every private key of an honest party for which there are shares enough."""
+        """Return every private key of an honest party for which there are enough shares."""
         shares: dict[tuple[int, str], dict[int, bytes]] = {}
         for helper in self.helpers:
             for owner, (pair, own) in helper._shares[0].items():
@@ -186,7 +186,7 @@ class Liar:
     def _removable(
         self, parties: set[int], secrets: dict[tuple[int, str], bytes], helper_keys: Sequence[bytes]
     ) -> np.ndarray:
-        """All masks in the sum of these parties' vectors whose keys are known."""
+        """Return all masks in the sum of these parties' vectors whose keys are known."""
         session, public = (
             self.steps.session,
             [book.rounds[0].pair for book in self.steps.parties[0]._books.values()],
@@ -212,7 +212,7 @@ class Liar:
 
 
 def unchecked(parties: int, dropouts: int, colluding: int) -> Cohort:
-    """A cohort whether or not it is refused."""
+    """Return a cohort without the checks that might refuse it."""
     cohort = object.__new__(Cohort)
     for name, value in (("parties", parties), ("dropouts", dropouts), ("colluding", colluding)):
         object.__setattr__(cohort, name, value)

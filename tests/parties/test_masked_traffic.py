@@ -73,7 +73,7 @@ class Recorded:
         self.total = steps.coordinator.total()
 
     def opened(self, target: int, helpers: range) -> np.ndarray:
-        """The target's masked vector, less its own mask, opened by the answers, and its masks with the helpers."""
+        """Return the target's masked vector without its own opened mask, and its masks with the helpers."""
         threshold = self.steps.session.cohort.threshold
         part = slice(target * SHARE_BYTES, (target + 1) * SHARE_BYTES)
         answers = list(self.answers.items())[:threshold]

@@ -39,7 +39,7 @@ def _steps(rounds: int = 1, context: bytes = b"") -> Steps:
 
 
 def _ask(steps: Steps, step: Step, body: bytes, round: int = 0) -> bytes:
-    """What a coordinator that holds its own key could say."""
+    """Return a message that a coordinator with its own key could send."""
     return seal(steps.coordinator_identity, steps.session, step, COORDINATOR, body, round)
 
 

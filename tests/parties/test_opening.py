@@ -134,7 +134,7 @@ def advertised(party: MaskingParty) -> tuple[KeyBook, Proof]:
 
 
 def proofs_of_liars() -> dict[str, tuple[Steps, bytes]]:
-    """What a party could advertise in place of its keys and their proof."""
+    """Return what a party could advertise in place of its keys and their proof."""
     steps = Steps(Cohort(4, dropouts=1), WORDS.size)
     book, proof = advertised(steps.parties[3])
     dealing = steps.parties[3]._dealing

@@ -27,7 +27,7 @@ QUESTIONS = len(AGREEMENT.mechanism.kinds)
 
 
 def asked_until(stage: Stage, number: int | None = None) -> tuple[Wire, Parts]:
-    """A run that breaks off right before this stage reaches the party north; and what it would have got."""
+    """Run until this stage reaches the party north; return the run and the message."""
     wire = Wire(AGREEMENT)
     exchange, held = wire.exchange, []
 
@@ -255,7 +255,7 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """What is final; a reservation is not, though nobody else can have it."""
+        """Return the final costs; a reservation does not count, though its budget is taken."""
         return self.ledger.statement().spent.epsilon
 
 

@@ -73,7 +73,7 @@ class Site:
         self.parties = {name: self.party(name) for name in SIZES}
 
     def party(self, name: str) -> PartyRun:
-        """A new process of a party, which goes on with what an earlier one kept."""
+        """Return a new process of a party, which continues from an earlier one's state."""
         if name in self.memories:
             self.memories[name].close()  # as the system does when a process ends
         self.memories[name] = PartyMemory(self.folder / f"{name}.run")
@@ -97,7 +97,7 @@ class Site:
         return replies
 
     def lead(self, kill_at: int = -1, replies_lost: bool = False) -> Outcome:
-        """The coordinator's process; killed at this exchange, before it sends or before it has the replies."""
+        """Return the coordinator's process; killed at this exchange, before it sends or before it has the replies."""
         journal = Journal(self.folder / "plan.run", self.agreement)
         place = journal.stored_exchanges - 1
 

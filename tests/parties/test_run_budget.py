@@ -26,7 +26,7 @@ def states(ledger: Ledger) -> list[str]:
 
 
 def stopped_at(stage: Stage, times: int, ledger: Ledger) -> Wire:
-    """A run in which the coordinator is gone before it sends this stage for so many-th time."""
+    """Return a run in which the coordinator is gone before it sends this stage for the n-th time."""
     wire = Wire(AGREEMENT, ledger)
     exchange, sent = wire.exchange, []
 

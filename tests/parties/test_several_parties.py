@@ -29,7 +29,7 @@ def descent(agreement: JointTraining) -> NoisyDescent:
 
 
 def replaced(table: pa.Table, stranger: int) -> pa.Table:
-    """The table with its first record replaced by a stranger's."""
+    """Return the table with its first record replaced by a stranger's."""
     return pa.concat_tables([STRANGERS.slice(stranger, 1), table.slice(1)])
 
 

@@ -33,7 +33,7 @@ class CoarseNoise(PartyNoise):
 
 
 def cells(value: float, scale: float, reach: int = 60) -> Array:
-    """The exact probabilities of the integers nearest to value + b, b a norm-Gamma number: Laplace's law."""
+    """Return the exact probabilities of the integers nearest to value + b, b a norm-Gamma number: Laplace's."""
     edges, law = np.arange(-reach, reach + 2) - 0.5, stats.laplace(value, scale)
     below = np.diff(law.cdf(edges))
     return np.where(edges[:-1] > value, -np.diff(law.sf(edges)), below)  # accurate in both tails
@@ -74,7 +74,7 @@ def test_messages_have_that_law(value: float) -> None:
 
 
 def noisy(agreement: Any, seed: int, rounds: int = 1) -> Array:
-    """What a party whose exact answers are 0 sends, round by round, without masks."""
+    """Return what a party with exact answers 0 sends, round by round, without masks."""
     answers, sent = NoisyAnswers(agreement, SeededRandomness(seed)), []
     for number in range(rounds):
         question = agreement.mechanism.question(number)

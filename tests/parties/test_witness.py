@@ -30,7 +30,7 @@ QUESTIONS = len(AGREEMENT.mechanism.kinds)
 
 
 def lost_west(from_question: int) -> Wire:
-    """A run that west leaves: its answers are lost from this question on, and it signs nothing."""
+    """Return a run that west leaves: its answers are lost from this question on, and it signs nothing."""
     wire, asked = Wire(LENIENT), []
 
     def tamper(stage: Stage, name: str, reply: Parts | str) -> Parts | str | None:
@@ -152,7 +152,7 @@ def test_the_record_of_another_model_is_refused(release: Release) -> None:
 
 
 def shown_until(stage: Stage, wire: Wire) -> Parts:
-    """What the party north would be sent at this stage, where the run breaks off."""
+    """Return what the party north would receive at this stage, where the run breaks off."""
     exchange, held = wire.exchange, []
 
     def watch(now: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
@@ -200,7 +200,7 @@ def test_a_party_signs_one_result_with_the_sums_that_it_saw() -> None:
 
 
 def sealed_result(wire: Wire, result: bytes, record: bytes) -> Parts:
-    """A result as the coordinator shows it."""
+    """Return a result as the coordinator presents it."""
     session, body = wire.coordinator._sessions[0], result_digest(result, record)
     return [seal(IDENTITIES["coordinator"].key, session, Step.RESULT, COORDINATOR, body), result, record]
 

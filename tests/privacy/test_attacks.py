@@ -25,7 +25,7 @@ PERSONS: dict[str, Any] = {
 
 
 def visits(rows: list[int]) -> pd.DataFrame:
-    """So many rows of each person."""
+    """Return n rows of each person."""
     who = np.repeat(np.arange(len(rows)), rows)
     x = np.random.default_rng(0).random(len(who))
     return pd.DataFrame({"who": who, "x": x, "y": (x > 0.5).astype(int)})

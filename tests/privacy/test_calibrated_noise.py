@@ -27,7 +27,7 @@ ALARM = 1e-6
 
 
 def expected_scale(plan: Plan, task: Task) -> float:
-    """The noise scale by the theorems of docs/theory; for objective perturbation that need not raise Lambda."""
+    """Return the noise scale by the theorems of docs/theory; for objective perturbation that need not raise Lambda."""
     moved = (2.0 if plan.neighbours == "replace_one" else 1.0) * task.loss.lipschitz
     moved *= task.weight_bound * task.rows_per_person
     kappa, problems, d = task.total * task.regularization, task.problems, task.dimension
@@ -58,7 +58,7 @@ def expected_scale(plan: Plan, task: Task) -> float:
 
 
 def corner_ratio(epsilon: float, delta: float, corners: int) -> float:
-    """At which deltas of all corners, and of 0 where the tolerance's noise is alone, add up to the promise."""
+    """Return the ratio at which the deltas of all corners, and of 0 with the tolerance's noise, add up to delta."""
 
     def excess(ratio: float) -> float:
         return (
@@ -148,7 +148,7 @@ def test_regularization_is_raised_until_the_slack_takes_half(
 
 
 def statistic(noise: str, sample: Array, scale: float) -> tuple[float, Any]:
-    """A sufficient statistic for the scale, one row per vector, and its law."""
+    """Return a sufficient statistic for the scale, one row per vector, and its distribution."""
     if noise == "gaussian":
         return float(np.sum((sample / scale) ** 2)), stats.chi2(sample.size)
     if noise == "laplace":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from privlearn import PrivateLogisticRegression, PrivateSVC
+from privlearn import PrivateLogisticRegression, PrivateRegressor, PrivateSVC
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
 from privlearn.errors import InvalidParameter
@@ -32,9 +32,11 @@ def fitted(estimator: Any, **parameters: Any) -> Any:
     return estimator(norm_bound=3.0, **parameters)
 
 
-def gradient(rows: Array, signs: Array, loss: Any, regularization: float, w: Array) -> Array:
-    """Of J, written out anew."""
-    slopes = loss.first_derivative(signs * (rows @ w))
+def gradient(
+    rows: Array, signs: Array, loss: Any, regularization: float, w: Array, offset: float = 0.0
+) -> Array:
+    """Return the gradient of J, written independently."""
+    slopes = loss.first_derivative(signs * (rows @ w + offset))
     return np.asarray(rows.T @ (signs * slopes) / len(rows) + regularization * w)
 
 
@@ -59,17 +61,20 @@ def test_infinite_epsilon_is_the_plain_minimiser(
     ).fit(X, y)
     rows = dense(ArrayEncoder(3.0, 3).encode(X))
     positives = [1] if n_classes == 2 else range(n_classes)
-    for w, positive in zip(model.coefficients_, positives, strict=True):
+    offsets = model.release_.model.constants
+    for w, positive, offset in zip(model.coefficients_, positives, offsets, strict=True):
         signs = np.where(y == positive, 1.0, -1.0)
+        share = np.mean(y == positive)
+        assert offset == pytest.approx(math.log(share / (1.0 - share)) if loss == "logistic" else 0.0)
         if loss == "hinge":
             assert w == pytest.approx(hinge_minimiser(rows, signs, strength), abs=2e-5)
         else:
-            left = np.linalg.norm(gradient(rows, signs, loss_from_name(loss), strength, w))
+            left = np.linalg.norm(gradient(rows, signs, loss_from_name(loss), strength, w, offset))
             assert left / strength <= 1e-8
 
 
 def hinge_minimiser(rows: Array, signs: Array, regularization: float) -> Array:
-    """By its dual, a quadratic programme in a box, with scipy."""
+    """Return the minimiser by its dual, a quadratic programme in a box, with scipy."""
     signed = rows * signs[:, np.newaxis]
     kappa = regularization * len(rows)
 
@@ -93,7 +98,7 @@ def test_infinite_epsilon_of_the_multinomial_loss() -> None:
         epsilon=math.inf, loss="multinomial", classes=[0, 1, 2], norm_bound=3.0, regularization=0.05
     ).fit(X, Y)
     rows = ArrayEncoder(3.0, 3).encode(X)
-    scores = rows @ model.coefficients_.T
+    scores = rows @ model.coefficients_.T + np.log(np.bincount(Y) / len(Y))
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))
     residuals = odds / odds.sum(axis=1, keepdims=True) - np.eye(3)[Y]
     left = residuals.T @ rows / len(rows) + 0.05 * model.coefficients_
@@ -105,8 +110,10 @@ def test_infinite_epsilon_of_the_multinomial_loss() -> None:
 def test_infinite_epsilon_promises_nothing_and_adds_nothing(plan: Plan, loss: str) -> None:
     parameters = plan.parameters(1.0, expected=len(X)) | {"epsilon": math.inf, "delta": 0.0}
     settings: dict[str, Any] = {"classes": [0, 1, 2], "loss": loss, "regularization": 0.05}
-    model = fitted(PrivateLogisticRegression, **parameters, **settings).fit(X, Y)
-    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, **settings).fit(X, Y)
+    model = fitted(PrivateLogisticRegression, **parameters, **settings, centre=False).fit(X, Y)
+    # the papers' calibrations have no offsets
+    settings |= {"calibration": plan.calibration, "noise": plan.noise, "mechanism": plan.mechanism}
+    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, **settings, centre=False).fit(X, Y)
     # where more records than expected must not stop it, the solver may be less precise
     exact = model.certificate_.task.tolerance == plain.certificate_.task.tolerance
     assert model.coefficients_ == pytest.approx(plain.coefficients_, abs=0.0 if exact else 2e-8)
@@ -121,10 +128,50 @@ def test_huge_epsilon_comes_near_the_plain_minimiser(plan: Plan, loss: str) -> N
     """Continuity: nothing but noise stands between the private and the plain model."""
     settings: dict[str, Any] = {"classes": [0, 1, 2], "loss": loss, "regularization": 0.05}
     parameters = plan.parameters(1e4, 0.5, expected=len(X)) | settings
-    parameters |= {"random_state": 0, "centre": False}  # the plain one is not centred
+    parameters |= {"random_state": 0}
     model = fitted(PrivateLogisticRegression, **parameters).fit(X, Y)
-    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, **settings).fit(X, Y)
-    assert model.coefficients_ == pytest.approx(plain.coefficients_, abs=0.05)
+    plain = fitted(PrivateLogisticRegression, **parameters | {"epsilon": math.inf}).fit(X, Y)
+    assert type(model.release_.model.encoder) is type(plain.release_.model.encoder)
+    assert model.decision_function(X) == pytest.approx(plain.decision_function(X), abs=0.1)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, PrivateRegressor], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize("from_schema", [False, True])
+def test_the_limit_of_private_models_is_that_without_privacy(
+    estimator: Any, delta: float, from_schema: bool
+) -> None:
+    """All defaults but the regularization: encoding, statistics, offsets and centring are the limit's."""
+    generator = np.random.default_rng(3)
+    rows = generator.uniform(-1.0, 1.0, size=(1500, 2))
+    answers = (rows[:, 0] + 0.3 * generator.normal(size=1500) > 0.7).astype(int)
+    settings: dict[str, Any] = {"delta": delta, "random_state": 0, "accept_weak_privacy": True}
+    settings |= {"regularization": 1e-3}
+    target: dict[str, Any] = (
+        {"lower": -10.0, "upper": 10.0} if "Regressor" in estimator.__name__ else {"classes": [0, 1]}
+    )
+    if from_schema:
+        columns = {name: {"type": "number", "lower": -1, "upper": 1} for name in "ab"}
+        settings["schema"] = {
+            "name": "t", "columns": columns, "target": {"name": "y", **target}, "one_row_per_person": True
+        }  # fmt: skip
+        table: Any = {"a": rows[:, 0], "b": rows[:, 1]}
+    else:
+        bounds = {"target_bounds": (-10.0, 10.0)} if "lower" in target else {"classes": [0, 1]}
+        settings |= {"norm_bound": 1.5, **bounds}
+        table = rows
+    near, plain = (
+        estimator(epsilon=epsilon, **settings).fit(table, answers).release_.model
+        for epsilon in (1e7, math.inf)
+    )
+    assert type(near.encoder) is type(plain.encoder)
+    assert near.encoder.dimension == plain.encoder.dimension
+    assert (near.score_map is None) == (plain.score_map is None)
+    scores = [
+        model.predict(table) if "lower" in target else model.decision_function(table)
+        for model in (near, plain)
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=0.02 * float(np.ptp(scores[1])))
 
 
 @every_plan

@@ -157,7 +157,7 @@ def test_gaussian_output(neighbours: str, dimension: int) -> None:
 
 
 def _apart(mechanism: Any) -> Array:
-    """How far the worst neighbours move the minimiser: all others empty, one record along the diagonal."""
+    """Return how far the worst neighbours move the minimiser: all others empty, one record along the diagonal."""
     task = mechanism.task
     diagonal = np.full(task.dimension, 1.0 / np.sqrt(task.dimension)) * (1.0 - 1e-12)
     silent = np.zeros((task.total - 1, task.dimension))

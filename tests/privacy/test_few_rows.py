@@ -100,7 +100,7 @@ def directory_with_an_empty_file(kind: str, table: pa.Table, directory: Path, sc
 
 
 def part_of_a_split(table: pa.Table, directory: Path, schema: Schema) -> Any:
-    """Rows of blocks of which some have none of them."""
+    """Return rows in blocks of which some contain no row of the part."""
     others = PUBLIC.slice(0, 2)
     blocks = BlockRows([others, table, others])
     chosen = np.array([False] * 2 + [True] * table.num_rows + [False] * 2)

@@ -83,7 +83,8 @@ def test_intercept_is_penalised_and_inside_the_norm_bound() -> None:
     assert (rows[:, 3] > 0.2).all()
     # all labels alike: only the penalty keeps the intercept finite
     fit = model(epsilon=math.inf, classes=[0, 1], regularization=0.5).fit(np.zeros((60, 3)), np.ones(60, int))
-    slope = 1.0 / (1.0 + math.exp(rows[0, 3] * fit.coefficients_[0, 3]))
+    offset = fit.release_.model.constants[0]
+    slope = 1.0 / (1.0 + math.exp(rows[0, 3] * fit.coefficients_[0, 3] + offset))
     assert 0.5 * fit.coefficients_[0, 3] == pytest.approx(slope * rows[0, 3], abs=1e-9)
 
 

@@ -82,7 +82,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 
 
 def public_bytes(release: Any) -> bytes:
-    """All of a release's file but the coefficients."""
+    """Return a release's file without the coefficients."""
     members = {name: part for name, part in release.members().items() if name != "coefficients.npy"}
     assert len(members) >= 2
     return b"".join(name.encode() + part for name, part in members.items())

@@ -74,7 +74,7 @@ def mistakes(answer: int, bits: Sequence[int]) -> int:
 
 
 def neighbours(records: int) -> Iterator[tuple[Bits, Bits, int]]:
-    """Every data set, every record of it replaced."""
+    """Yield every data set, every record of it replaced."""
     for bits in itertools.product((0, 1), repeat=records):
         for place in range(records):
             changed = list(bits)
@@ -154,7 +154,7 @@ class TestPartition:
             assert divergence <= allowed + 1e-9
 
     def scattered_law(self, search: Partition, bits: Bits) -> Array:
-        """Of parts that each record draws on its own: the mean over all draws."""
+        """Return the distribution of parts that each record draws independently: the mean over all draws."""
         laws = []
         for drawn in itertools.product(range(3), repeat=len(bits)):
             parts = [[place for place, part in enumerate(drawn) if part == wanted] for wanted in range(3)]
@@ -340,7 +340,7 @@ class TestEveryCandidate:
         return EveryCandidate.calibrate(promise, [pure_coin(), pure_coin(bias=1)])
 
     def law(self, search: EveryCandidate, bits: Bits) -> Array:
-        """Of (answer, cell of the score) of both candidates: independent, so their product."""
+        """Return the distribution of (answer, cell of the score) of both candidates: a product."""
         candidates: Any = search.candidates
         cells = [score_cells(search, mistakes(answer, bits), 301) for answer in range(2)]
         laws = [

@@ -45,7 +45,7 @@ class Neighbouring:
 
 @st.composite
 def neighbouring(draw: Any, loss: Any) -> Neighbouring:
-    """A few random rows; one person's are exchanged, deleted (weight zero), or not there and not counted."""
+    """Return a few random rows and their neighbours: one person's are exchanged, deleted, or not counted."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     dimension, total = draw(st.integers(1, 3)), draw(st.integers(2, 6))
     neighbours: str = draw(st.sampled_from(list(RELATIONS)))
@@ -87,7 +87,7 @@ def _rows(rng: np.random.Generator, count: int, dimension: int) -> Array:
 
 
 def margin_loss(task: Task) -> Any:
-    """A loss of margins: more than the facts that a task needs."""
+    """Return a loss of margins, with more than the properties that a task needs."""
     return task.loss
 
 

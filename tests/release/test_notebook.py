@@ -41,7 +41,7 @@ def test_tables_in_notebooks(release: Release) -> None:
     for shown in (release._repr_html_(), release.certificate._repr_html_()):
         assert "epsilon = 1" in shown
         assert "objective perturbation" in shown
-    assert "epsilon" in PrivateLogisticRegression(epsilon=1.0)._repr_html_()  # type: ignore[attr-defined]
+    assert "epsilon" in PrivateLogisticRegression(epsilon=1.0)._repr_html_()
     assert (
         repr(release)
         == f"<Release: LinearModel of {release.model.coefficients.size} coefficients, {release.certificate.headline}>"

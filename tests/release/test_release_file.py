@@ -34,7 +34,7 @@ def members_of(raw: bytes) -> dict[str, bytes]:
 
 
 def packed(members: dict[str, bytes]) -> bytes:
-    """A consistent file with other contents: a forger recomputes digests and comment."""
+    """Return a consistent file with other contents: a forger recomputes digests and comment."""
     digests = {n: _digest(c) for n, c in members.items() if n not in ("manifest.json", "signature.json")}
     manifest = json.loads(members["manifest.json"]) | {"sha256": digests}
     members = {"manifest.json": _json_bytes(manifest)} | {

@@ -47,13 +47,13 @@ def place(owner: Owner) -> str:
 
 @pytest.fixture
 def each_owner(store: str, tmp_path: Path) -> Owner:
-    """On SQLite and on PostgreSQL."""
+    """Return an owner's settings; tests run with a store on SQLite and on PostgreSQL."""
     return load_clinic(tmp_path, store=store, dataset=ABOVE)
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Nothing that is approved is run."""
+    """Return a service that runs no approved job."""
     running = Service(load_clinic(tmp_path_factory.mktemp("clinic"), dataset=ABOVE))
     yield running
     running.stop()

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -41,8 +42,10 @@ class SQLiteHolder:
 
     def type(self, word: str) -> str:
         """Run the block of the page in which a word occurs; what it printed."""
-        blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        (block,) = [block for block in blocks if word in block]
+        blocks = re.findall(
+            r"^ *```sh\n(.*?)^ *```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        )
+        (block,) = [textwrap.dedent(block) for block in blocks if word in block]
         done = subprocess.run(
             ["bash", "-euc", self._here(block)],
             cwd=self.folder,

@@ -45,7 +45,7 @@ def answer(line: socket.socket) -> bytes:
 
 
 def until_ok(line: socket.socket) -> bytes:
-    """All that comes up to the answer of /healthz."""
+    """Return all output up to the answer of /healthz."""
     received = b""
     while not received.endswith(b"ok\n"):
         piece = line.recv(65_536)

@@ -32,7 +32,7 @@ delta = 1e-5
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """With a second data set, whose records are such as those of the first."""
+    """Serve a second data set, whose records resemble those of the first."""
     place = write_clinic(tmp_path_factory.mktemp("clinic"))
     share = "[analysts.alice]\nannex = { epsilon = 4.0, delta = 1e-5 }\n"
     place.write_text(place.read_text().replace("[analysts.alice]\n", share) + ANNEX)
@@ -191,4 +191,4 @@ def test_from_the_page_of_the_release(served: Served, release_id: str) -> None:
         assert "<option selected>annex</option>" in again.text  # pressed again, the form asks for the same
         assert "<option selected>sex</option>" in again.text
         foreign = browser.post(f"/releases/{release_id}/evaluate", data=typed | {"once": "mine"})
-        assert "was not made here" in foreign.text
+        assert "not from this server" in foreign.text

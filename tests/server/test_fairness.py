@@ -29,7 +29,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Nothing that is asked for ends."""
+    """Serve jobs that never end."""
     owner = load_clinic(tmp_path_factory.mktemp("idle"), server=LIMITS)
     with serving(owner, training=False) as running:
         yield running
@@ -145,7 +145,7 @@ def stream(**changed: pa.Array) -> bytes:
 
 
 def bombs() -> dict[str, pa.Array]:
-    """Columns of a megabyte or less that would be gigabytes."""
+    """Return columns of a megabyte or less that would expand to gigabytes."""
     long, zeros = b"x" * 400_000, pa.array(np.zeros(ROWS, dtype=np.int32))
     runs = pa.array([ROWS], type=pa.int32())
     text = pa.DictionaryArray.from_arrays(zeros, pa.array([long.decode()]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -17,8 +18,11 @@ from hypothesis import strategies as st
 
 from privlearn.data import as_table
 from privlearn.server import Refusal
+from privlearn.server.access import keys
 from privlearn.server.api import sessions as api
+from privlearn.server.holder import Limits
 from privlearn.server.http import JSON, Malformed, PlainRows, QueuedLines, bodies, read_rows
+from privlearn.server.http.limits import Shared
 from privlearn.server.jobs import Predictions, join_predictions, sessions
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, load_clinic
@@ -197,3 +201,47 @@ def test_errors_are_written_at_once_and_other_lines_soon() -> None:
     log.info("fourth")
     handler.close()
     assert stream.getvalue().count("\n") == 4
+
+
+def test_one_request_looks_session_and_key_up_before_they_expire(
+    served: Served, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all requests of that moment would wait for the database, once a second."""
+    service, caller = served.app.state.service, service_caller(served)
+    key, clock = served.alice.headers["Authorization"].split()[1], [time.monotonic()]
+    monkeypatch.setattr("privlearn.server.timing.time.monotonic", lambda: clock[0])
+    service.session(caller, session)
+    assert keys.look_up_caller(served.store, key) == caller
+    clock[0] += 0.7
+    assert service.known_session(caller, session) is None
+    assert service.known_session(caller, session).id == session
+    service.session(caller, session)
+    clock[0] += 0.4
+    assert service.known_session(caller, session).id == session
+    clock[0] += 2.0
+    assert [keys.cached_caller(served.store, key) for _ in range(2)] == [None, caller]
+
+
+def test_requests_of_one_moment_share_a_look_up() -> None:
+    shared, calls = Shared(Limits()), list[int]()
+
+    async def look_up() -> int:
+        calls.append(1)
+        await asyncio.sleep(0)
+        if len(calls) == 2:
+            raise KeyError
+        return 7
+
+    async def ask_together() -> list[Any]:
+        asked = [asyncio.create_task(shared.run_once("key", look_up)) for _ in range(5)]
+        await asyncio.sleep(0)
+        asked[0].cancel()  # its client left
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    async def ask_twice() -> None:
+        assert (await ask_together())[1:] == [7] * 4
+        assert [type(one) for one in (await ask_together())[1:]] == [KeyError] * 4
+
+    asyncio.run(ask_twice())
+    assert len(calls) == 2
+    assert not shared._looking_up

@@ -27,7 +27,7 @@ FIELDS = {"time", "level", "logger", "message", "id", "method", "route", "status
 
 
 def with_canaries(folder: Path) -> Path:
-    """A clinic in which an age and a sex are the canaries; the schema lets both pass."""
+    """Return a clinic in which an age and a sex are the canaries; the schema lets both pass."""
     owner = write_clinic(folder)
     table = read_table(folder / "clinic.csv").to_pandas()
     table.loc[0, "age"], table.loc[1, "sex"] = NUMBER, WORD

@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def served(server: Served) -> Served:
-    """With full buckets."""
+    """Serve with full buckets."""
     server.app.state.limiter = Limiter(requests_per_minute=6000, sign_ins_per_minute=10)
     return server
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,8 +17,11 @@ from hypothesis import strategies as st
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.server import AccessRefused, NotFound
 from privlearn.server.access import authenticate, create_key, keys, list_keys, logins, revoke_key
+from privlearn.server.access.keys import Caller, look_up_caller
 from privlearn.server.access.logins import caller_of_login, sign_in, sign_out
-from privlearn.server.holder import SignIn
+from privlearn.server.holder import Limits, SignIn
+from privlearn.server.http import callers
+from privlearn.server.http.limits import Shared
 from privlearn.server.store import open_store
 from privlearn.server.timing import TtlCache
 from tests.support.raw_store import execute
@@ -215,3 +222,69 @@ def test_what_is_remembered_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch
     assert remembered.get("a", lambda: 7) == 7
     remembered.forget()
     assert remembered.get("a", lambda: 8) == 8
+
+
+def test_one_caller_looks_a_value_up_before_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("privlearn.server.timing.time.monotonic", lambda: clock[0])
+    remembered: TtlCache[str, int] = TtlCache(seconds=5.0, max_entries=2)
+    assert not remembered.claim("a")
+    remembered.get("a", lambda: 1)
+    clock[0] += 2.0
+    assert not remembered.claim("a")
+    clock[0] += 1.0
+    assert [remembered.claim("a") for _ in range(3)] == [True, False, False]
+    assert remembered.peek("a") == 1
+    assert remembered.refresh("a", lambda: 2) == 2
+    clock[0] += 4.9
+    assert remembered.peek("a") == 2
+    assert remembered.claim("a")
+    clock[0] += 0.2
+    assert remembered.peek("a") is None  # whoever claimed it may have failed
+    assert remembered.get("a", lambda: 3) == 3
+    assert not remembered.claim("a")
+
+
+def test_what_was_read_before_a_change_is_not_remembered() -> None:
+    """A key that is revoked while another thread looks it up opens nothing afterwards."""
+    remembered: TtlCache[str, int] = TtlCache(seconds=5.0, max_entries=2)
+
+    def look_up_during_a_change() -> int:
+        remembered.forget()
+        return 1
+
+    assert remembered.get("a", look_up_during_a_change) == 1
+    assert remembered.peek("a") is None
+
+
+def test_a_look_up_that_is_under_way_opens_nothing_after_the_key_is_revoked(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = create_key(file, "holder")
+    has_read, may_go = Event(), Event()
+
+    def read_and_wait(store: str, text: str) -> Caller:
+        caller = look_up_caller(store, text)
+        has_read.set()
+        assert may_go.wait(10.0)
+        return caller
+
+    async def ask() -> tuple[Any, Any]:
+        shared, limiter = Shared(Limits()), SimpleNamespace(count=id, count_failure=id)
+        state = SimpleNamespace(shared=shared, limiter=limiter, service=SimpleNamespace(store=file))
+        request: Any = SimpleNamespace(
+            app=SimpleNamespace(state=state), scope={"privlearn.line": {}}, client=None
+        )
+        monkeypatch.setattr(callers, "look_up_caller", read_and_wait)
+        first = asyncio.create_task(callers.caller_with_key(request, key))
+        await asyncio.to_thread(has_read.wait, 10.0)
+        revoke_key(file, key.split("_")[1])
+        monkeypatch.setattr(callers, "look_up_caller", look_up_caller)
+        second = asyncio.create_task(callers.caller_with_key(request, key))
+        await asyncio.sleep(0.05)
+        may_go.set()
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    first, second = asyncio.run(ask())
+    assert first.is_holder  # it asked before
+    assert isinstance(second, AccessRefused)

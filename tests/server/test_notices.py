@@ -52,7 +52,7 @@ class Letters:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """Of localhost, signed by itself."""
+    """Return a self-signed certificate of localhost."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
@@ -72,7 +72,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Letters, Mail]]:
-    """A mail server that wants STARTTLS and a password."""
+    """Run a mail server that requires STARTTLS and a password."""
     files = certificate(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*files)

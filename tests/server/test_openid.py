@@ -64,7 +64,7 @@ def unsigned(said: dict[str, Any]) -> str:
 
 
 def provider_that_sends(token: str, **announced: Any) -> Provider:
-    """One whose network is this test."""
+    """Return a provider that answers with this token, without a network."""
     provider = Provider(SETTINGS)
     client: Any = provider._client
 

@@ -95,6 +95,6 @@ def opened(owner: Owner, learner: str = "kernel", mechanism: str = "function_rel
 
 
 def ask(owner: Owner, session_id: str) -> Predictions:
-    """As a server does that has just started."""
+    """Ask as a server does that has just started."""
     store = owner.server.store
     return OpenSessions(store, Catalogs(owner, {})).predict(find(store, None, session_id), POINTS)

@@ -33,7 +33,7 @@ EXPECTED_ANSWERS = {("/v1/jobs/{id}", "422"), ("none", "404"), ("/v1/jobs", "202
 
 
 def _owner(folder: Path, endpoint: str) -> Owner:
-    """A clinic in which an age and a sex are marked; the schema lets both pass."""
+    """Return a clinic in which an age and a sex are marked; the schema lets both pass."""
     path = write_clinic(folder)
     text = path.read_text().replace("training_seconds = 0.01", f"training_seconds = {SLOT}")
     path.write_text(f'{text}\n[telemetry]\nendpoint = "{endpoint}"\n')

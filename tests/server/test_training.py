@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn import Ledger
-from privlearn.budget import charge
+from privlearn.budget import Reservation, reservation
 from privlearn.data.sources import TableRows
 from privlearn.errors import DataError, SolverError
 from privlearn.estimators.forecast import synthetic_table
@@ -89,7 +89,7 @@ def test_a_training_is_paid_and_found(place: Place, job: Job) -> None:
 
 
 def dying(module: Any, name: str, *, after: bool) -> Callable[[pytest.MonkeyPatch], None]:
-    """The process dies in a function, once: before or after it has done its work."""
+    """Return a function that makes the process die in ``name``, once: before or after it has done its work."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
         original = getattr(module, name)
@@ -110,8 +110,8 @@ DEATHS = {
     "after the charge": dying(Ledger, "reserve", after=True),
     "before the result is stored": dying(results, "store_result", after=False),
     "after the result is stored": dying(results, "store_result", after=True),
-    "before the commit": dying(charge.Reservation, "commit", after=False),
-    "after the commit": dying(charge.Reservation, "commit", after=True),
+    "before the commit": dying(Reservation, "commit", after=False),
+    "after the commit": dying(Reservation, "commit", after=True),
     "before the end": dying(queue, "finish", after=False),
 }
 
@@ -188,7 +188,7 @@ def test_no_room_is_said_and_nothing_spent(place: Place) -> None:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
-    """Rows about which reading says something."""
+    """Return a function that makes reading the rows raise an error."""
 
     def plant(error: Exception) -> None:
         def refuse(*_: object, **__: object) -> None:
@@ -267,7 +267,7 @@ def test_a_reservation_that_is_gone_ends_the_job(place: Place, monkeypatch: pyte
 
     def cancel_after(*args: Any) -> None:
         stored(*args)
-        charge.Reservation(place.store, "clinic", job.id).cancel()
+        Reservation(place.store, "clinic", job.id).cancel()
 
     monkeypatch.setattr(results, "store_result", cancel_after)
     assert "cannot be committed" in place.run()
@@ -401,7 +401,7 @@ def test_no_time_that_is_shown_lies_inside_a_slot(
         monkeypatch.setattr(module, "time", steady)
     for module in (queue, timing):
         monkeypatch.setattr(module, "now", now)
-    monkeypatch.setattr(charge, "datetime", Clock)
+    monkeypatch.setattr(reservation, "datetime", Clock)
     clinic = place.catalog.find("clinic")
     monkeypatch.setitem(clinic.settings.__dict__, "training_seconds", 8.0)
     place.run()

@@ -51,7 +51,7 @@ class Analyst(threading.Thread):
                 client.close()
 
     def _ask(self, turn: int, key: str) -> str:
-        """The id of what was made. If a server is gone the same request goes to the other, under the same key."""
+        """Return the id of the new job. If a server is gone, send the same request to the other, under the same key."""
         for attempt in range(20):
             client = self._clients[(turn // 2 + attempt) % len(self._clients)]
             with suppress(Unreachable):
@@ -104,7 +104,7 @@ class Approver(threading.Thread):
 def let_them_ask(
     clinic: Clinic, servers: list[RealServer], cost: float, *, kill_after: int | None = None
 ) -> set[str]:
-    """What all clients together have received, once the budget is gone."""
+    """Return what all clients together have received, once the budget is gone."""
     analysts = [Analyst(number, clinic, servers, cost) for number in range(CLIENTS)]
     approver = Approver(clinic, servers)
     for person in (approver, *analysts):

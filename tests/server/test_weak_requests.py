@@ -28,7 +28,7 @@ ACCEPTED = "accept_weak_privacy = true"
 
 @contextmanager
 def resting(folder: Path, **options: Any) -> Iterator[Service]:
-    """A service whose workers are not started: the tests run its jobs themselves."""
+    """Return a service whose workers are not started: the tests run its jobs themselves."""
     made = Service(load_clinic(folder, **options))
     yield made
     assert made._lock is not None

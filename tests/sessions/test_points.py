@@ -91,7 +91,7 @@ def test_the_noise_has_the_kernels_covariance(tmp_path: Path) -> None:
 
 
 def graph_kernel(X: list[Any], Z: list[Any]) -> Any:
-    """Of graphs as lists of edges: shares of common edges."""
+    """Return the kernel of graphs as lists of edges: shares of common edges."""
     return np.array([[len(set(x) & set(z)) / max(len(x), len(z), 1) for z in Z] for x in X]) / 2.0
 
 

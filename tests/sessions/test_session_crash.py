@@ -46,7 +46,7 @@ def learner(kind: str) -> SessionLearner:
 
 
 def _interrupted(path: Path, kind: str, round_number: int) -> list[tuple[int, float]]:
-    """What a process said before it was killed at a random moment."""
+    """Return the output of a process before it was killed at a random moment."""
     reader, writer = os.pipe()
     process = fork(lambda: _ask_forever(path, kind, round_number, writer))
     os.close(writer)

@@ -55,7 +55,7 @@ KINDS = (
 
 
 def table(kind: str, columns: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Rows of norm at most 1 and their signs, of one of the kinds that solvers find hard."""
+    """Return rows of norm at most 1 and their signs, of one of the kinds that solvers find hard."""
     rows = _unit(rng.normal(size=(40, columns))) * rng.uniform(size=(40, 1))
     signs = np.where(rng.random(40) < 0.5, 1.0, -1.0)
     if kind in ("separable", "twins"):

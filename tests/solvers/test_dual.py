@@ -49,7 +49,7 @@ def value(problem: KernelProblem, dual: Vector) -> float:
 
 
 def distance(gram: Vector, one: Vector, other: Vector) -> float:
-    """In extended precision: at a distance of 1e-9 the square of it is below float64's rounding."""
+    """Return the distance in extended precision: the square of 1e-9 is below float64's rounding."""
     difference = one.astype(np.longdouble) - other.astype(np.longdouble)
     return math.sqrt(max(float(difference @ gram.astype(np.longdouble) @ difference), 0.0))
 
@@ -169,7 +169,7 @@ def margins_with_fractions(signed: SignedGram, alpha: Vector) -> Vector:
 
 
 def exact_products(row: Vector, dual: Vector) -> list[float]:
-    """Each product as an unevaluated sum of two floats (Dekker's splitting)."""
+    """Return each product as an unevaluated sum of two floats (Dekker's splitting)."""
     parts: list[float] = []
     for a, b in zip(row.tolist(), dual.tolist(), strict=True):
         (a1, a2), (b1, b2) = split(a), split(b)

@@ -29,7 +29,7 @@ def value(problem: Problem, w: NDArray[Any]) -> float:
 
 
 def by_slsqp(problem: Problem) -> NDArray[Any]:
-    """The primal quadratic programme in (w, slacks), by a method that shares nothing with ours."""
+    """Solve the primal quadratic programme in (w, slacks), by a method that shares nothing with ours."""
     rows, columns = problem.features.shape
     weights = np.ones(rows) if problem.row_weights is None else problem.row_weights
     linear = np.zeros(columns) if problem.linear is None else problem.linear

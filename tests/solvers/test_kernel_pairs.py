@@ -22,7 +22,7 @@ def gram_of(features: Vector, constant: float) -> Vector:
 
 
 def violation(alpha: Vector, margins: Vector, weights: Vector) -> float:
-    """How far the worst row is from its condition: margin 1, or above it at 0, or below it at the weight."""
+    """Return how far the worst row is from its condition: margin 1, or above it at 0, or below it at the weight."""
     rising, falling = np.where(alpha < weights, 1 - margins, 0), np.where(alpha > 0, margins - 1, 0)
     return float(max(np.max(rising), np.max(falling)))
 

@@ -62,7 +62,7 @@ EXACT_DERIVATIVES: dict[str, Any] = {  # of z, with the width h
 
 
 def exact_derivative(loss: Any, z: float) -> mpmath.mpf:
-    """The papers' formulas, written out independently of the code, in 50 digits."""
+    """Return the papers' formulas, written out independently of the code, in 50 digits."""
     assert loss.name in EXACT_DERIVATIVES, f"write the derivative of {loss.name} out in EXACT_DERIVATIVES"
     return EXACT_DERIVATIVES[loss.name](mpmath.mpf(z), mpmath.mpf(getattr(loss, "width", 1.0)))
 

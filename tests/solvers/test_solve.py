@@ -26,7 +26,6 @@ from privlearn.solvers import (
     loss_from_name,
     losses_of,
     minimise,
-    newton,
 )
 from privlearn.solvers import solve as solve_module
 from tests.support.erm_problems import exact_gradient_norm, simulate
@@ -44,7 +43,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 
 
 def by_scipy(problem: Problem) -> NDArray[Any]:
-    """The same objective written again, minimised by somebody else."""
+    """Minimise the same objective, written again, by scipy."""
     weights = np.ones(len(problem.signs)) if problem.row_weights is None else problem.row_weights
     linear = 0.0 if problem.linear is None else problem.linear
 
@@ -243,7 +242,7 @@ def test_memory_is_that_of_the_non_zeros(
     renumbered: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not renumbered:
-        monkeypatch.setattr(newton, "WORTHWHILE", 0.0)
+        monkeypatch.setattr(solve_module, "WORTHWHILE", 0.0)
     rows, columns, in_row = 3000, 1_000_000, 30
     rng = np.random.default_rng(0)
     indices = rng.integers(0, columns, rows * in_row)

@@ -44,6 +44,7 @@ class PlacesHere:
         self.count = sum(len(part["features"]) for part in parts)
         self.dimension = int(parts[0]["features"].shape[1])
         self.is_sparse = False
+        self.offset_bound = 0.0
         self.arguments: list[Any] = []
         self.some: PlacesHere | None = None
 

@@ -37,7 +37,7 @@ class Plan:
         )
 
     def parameters(self, epsilon: float, delta: float = 1e-4, expected: int = 1000) -> dict[str, Any]:
-        """The same as parameters of an estimator, which expects so many records where their number is private."""
+        """Return the same as parameters of an estimator, with the expected records where their number is private."""
         promise = self.guarantee(epsilon, delta)
         return {
             "epsilon": epsilon,
@@ -66,7 +66,7 @@ every_plan = pytest.mark.parametrize("plan", PLANS, ids=str)
 
 
 def hockey_stick(epsilon: float, ratio: float) -> float:
-    """Of N(ratio, 1) from N(0, 1); written anew, so that the package's own formula is not its judge."""
+    """Return the divergence of N(ratio, 1) from N(0, 1), independent of the package's own formula."""
     return float(
         ndtr(ratio / 2 - epsilon / ratio) - math.exp(epsilon + log_ndtr(-ratio / 2 - epsilon / ratio))
     )

@@ -16,7 +16,7 @@ BUDGET = {"epsilon": 3.0, "delta": 1e-6, "training_seconds": 0.01}
 
 
 def write_console(folder: Path, *, console: str = "", **options: Any) -> Path:
-    """The clinic's folder with exports beside it: two years of two wards, a schema, and one that is another."""
+    """Write the clinic's directory with exports next to it: two years of two wards, a schema, and a different one."""
     path = write_clinic(folder, **options)
     exports = folder / "exports"
     (exports / "2027").mkdir(parents=True)

@@ -40,7 +40,7 @@ class Authority:
         self.ca.write_bytes(own.public_bytes(serialization.Encoding.PEM))
 
     def issue(self, name: str) -> tuple[Path, Path]:
-        """A certificate and its key."""
+        """Return a certificate and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         certificate, secret = self._folder / f"{name}.pem", self._folder / f"{name}.key"
@@ -102,13 +102,13 @@ class RunningCluster:
         return worker
 
     def connect(self) -> Cluster:
-        """A caller's connection."""
+        """Return a caller's connection."""
         if self._protocol == "tcp":
             return Cluster(self.address)
         return Cluster(self.address, ca=self.authority.ca, certificate=self.certificate, key=self.key)
 
     def logs(self) -> str:
-        """What all processes have written."""
+        """Return the output of all processes."""
         return "".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class RunningCluster:
 
 @contextmanager
 def running_cluster(folder: Path, workers: int = 2, *, protocol: str = "tls") -> Iterator[RunningCluster]:
-    """For the length of a block; all workers are there when it begins."""
+    """Run a cluster for the length of a block; all workers are there when it begins."""
     cluster = RunningCluster(folder, workers, protocol=protocol)
     try:
         if workers:
@@ -156,7 +156,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def cluster_here() -> Iterator[str]:
-    """The address of a cluster inside this process: nothing leaves it, so it needs no certificate."""
+    """Run a cluster inside this process and yield its address: nothing leaves it, so it needs no certificate."""
     quiet = {"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}
     with (
         dask.config.set(quiet),

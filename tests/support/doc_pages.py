@@ -24,7 +24,7 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Every Markdown page of the repository: those at the root and those under docs."""
+    """Return every Markdown page of the repository: those at the root and those under docs."""
     documents = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts]
     return [*sorted(ROOT.glob("*.md")), *sorted(documents)]
 
@@ -38,7 +38,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def without_blocks(page: Path) -> str:
-    """The page's prose, for tests that must not look into code."""
+    """Return the page's prose, for tests that must not look into code."""
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 

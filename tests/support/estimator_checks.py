@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -35,17 +36,19 @@ OF_WEIGHTS = dict.fromkeys(
 def with_checks(
     estimators: Iterable[Any], cannot_pass: Callable[[Any], dict[str, str]]
 ) -> pytest.MarkDecorator:
-    """One test for each check; those that cannot pass are skipped for the stated reason.
+    """Return one test for each check; those that cannot pass are skipped for the stated reason.
 
     scikit-learn's `parametrize_with_checks` runs them and throws the result away, which took longer than all others.
     """
-    pairs = [
-        pair
-        for estimator in estimators
-        for pair in estimator_checks_generator(
-            estimator, expected_failed_checks=cannot_pass(estimator), mark="skip"
-        )
-    ]
+    with warnings.catch_warnings():  # the estimators follow the protocol without scikit-learn's base class
+        warnings.filterwarnings("ignore", message=".*does not inherit from `sklearn.base.BaseEstimator`")
+        pairs = [
+            pair
+            for estimator in estimators
+            for pair in estimator_checks_generator(
+                estimator, expected_failed_checks=cannot_pass(estimator), mark="skip"
+            )
+        ]
     return pytest.mark.parametrize(("estimator", "check"), pairs, ids=_name)
 
 

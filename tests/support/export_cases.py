@@ -40,7 +40,7 @@ def raw_table(rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 def dirty_table(rows: int, seed: int = 1) -> pd.DataFrame:
-    """With missing cells in every column, and values that the schema does not list."""
+    """Return a table with missing cells in every column, and values that are not in the schema."""
     random = np.random.default_rng(seed)
     table = raw_table(rows, seed)
     table.loc[random.random(rows) < 0.1, "grade"] = "?"
@@ -135,7 +135,7 @@ def made_up_models() -> dict[str, Model]:
 
 
 def array_models() -> dict[str, Model]:
-    """Of plain arrays with five columns."""
+    """Return models of plain arrays with five columns."""
     random = np.random.default_rng(6)
     encoder = ArrayEncoder(2.0, 5)
     weights = random.normal(0.0, 2.0, (2, encoder.dimension))

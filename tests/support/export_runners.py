@@ -27,7 +27,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 
 
 def predicted(release: Release, table: Any) -> Answers:
-    """What the release itself says."""
+    """Return the release's own predictions."""
     model: Any = release.model
     predictions = model.predict(table)
     if not hasattr(model, "classes"):
@@ -72,7 +72,7 @@ def run_onnx(release: Release, table: pd.DataFrame) -> Answers:
 
 
 def _onnx_inputs(card: Scorecard, table: pd.DataFrame) -> dict[str, Any]:
-    """As the documentation says: text, or doubles with NaN where a cell is missing."""
+    """Return inputs as the documentation defines them: text, or doubles with NaN where a cell is missing."""
     found: dict[str, Any] = {}
     for column in card.inputs:
         cells = [_plain(cell) for cell in table[column.name]]
@@ -86,7 +86,7 @@ def _onnx_inputs(card: Scorecard, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def run_calculator(release: Release, table: pd.DataFrame, page: Any) -> Answers:
-    """The page as a browser has opened it: its own formula, on cells as its form hands them over."""
+    """Run the page as a browser has opened it: its own formula, on cells as its form passes them."""
     card = scorecard(release).model_dump()
     columns = card["inputs"]
     rows = [

@@ -36,7 +36,7 @@ WORDS = ["anemia", "angina", "asthma", "fever", "anaemia", "", "a", "anginal pai
 
 
 def spectrum(texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
-    """The share of letter pairs that two texts have in common: cosine of their counts, k(x, x) <= 1."""
+    """Return the share of letter pairs that two texts have in common: cosine of their counts, k(x, x) <= 1."""
 
     def profile(text: str) -> dict[str, float]:
         counts = Counter(a + b for a, b in pairwise(text))
@@ -57,7 +57,7 @@ def ball(count: int, seed: int = 0, columns: int = COLUMNS) -> NDArray[np.float6
 
 
 def maps() -> list[tuple[str, FeatureMap, Any]]:
-    """Name, map and points for it."""
+    """Return a name, a map and points for each kind of map."""
     text_kernel = Kernel.from_callable(spectrum, bound=1.0)
     gram = kernel_from_name("rbf")(ball(40), ball(40))
     return [

@@ -14,9 +14,13 @@ import sys
 import time
 from typing import Any
 
-import privlearn.budget
-import privlearn.estimators
-import privlearn.release  # noqa: F401  # imported before the fork, so that no child has to
+import flint  # noqa: F401  # imported before the fork, like the others, so that no child has to
+import threadpoolctl  # noqa: F401
+
+import privlearn.budget.split
+import privlearn.estimators.by_name
+import privlearn.estimators.forecast.forecast
+import privlearn.release  # noqa: F401
 from privlearn.cli import main
 
 
@@ -47,7 +51,7 @@ def _run(arguments: list[str]) -> None:
 
 
 def _wait(child: int, kill_after: float | None) -> int:
-    """The child's status, once it has ended by itself or was killed without warning."""
+    """Return the child's status, once it has ended by itself or was killed without warning."""
     if kill_after is not None:
         deadline = time.monotonic() + kill_after
         while time.monotonic() < deadline:

@@ -83,7 +83,7 @@ def _command(folder: str, arguments: list[str], log: str) -> None:
 
 
 def killed_run(folder: Path, seed: int) -> Ending:
-    """One run with one or two kills, each followed by a new start; whatever must hold is checked."""
+    """Run once with one or two kills, each followed by a new start, and check what must hold."""
     draw = random.Random(seed)
     composition: CompositionName = "renyi" if draw.random() < 0.75 else "basic"
     dropouts = draw.choice((0, 1))
@@ -108,7 +108,7 @@ def killed_run(folder: Path, seed: int) -> Ending:
 
 
 def _kill_somebody(site: Site, draw: random.Random) -> str:
-    """At a random moment of the run: a random while after a random line of the coordinator's screen."""
+    """Kill a process at a random moment: a random time after a random line of the coordinator's screen."""
     lines = draw.randrange(2, ROUNDS + 4)
     deadline = time.monotonic() + 120.0
     while _lines(site) < lines and time.monotonic() < deadline and _running(site, "coordinator"):
@@ -163,7 +163,7 @@ def _check_ledger(site: Site, name: str, composition: CompositionName, asked: in
 
 
 def _sums_with(site: Site, name: str) -> set[str]:
-    """The questions whose opened sum the release says that this party is in."""
+    """Return the questions whose opened sum includes this party, according to the release."""
     released = site.folder / "plan.privlearn"
     if not released.exists():
         return set()

@@ -23,7 +23,7 @@ PROGRAM = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
 
 @contextmanager
 def nginx(folder: Path, ports: list[int]) -> Iterator[tuple[str, Path]]:
-    """The proxy's address, and its certificate."""
+    """Run the proxy; yield its address and its certificate."""
     port, certificate, key = free_port(), folder / "proxy.pem", folder / "proxy.key"
     write_certificate(certificate, key, ["127.0.0.1"])
     (folder / "nginx.conf").write_text(_settings(folder, ports, port, certificate, key))
@@ -56,7 +56,7 @@ def _settings(folder: Path, ports: list[int], port: int, certificate: Path, key:
 
 
 def whole_settings(folder: Path, block: str) -> str:
-    """What is inside `http`, with what nginx needs around it to run in a folder of its own."""
+    """Return settings around those of `http`, with which nginx runs in a separate directory."""
     places = "".join(
         f"{kind}_temp_path {folder / kind};\n"
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")

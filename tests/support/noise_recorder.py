@@ -37,14 +37,14 @@ class Call:
 
     @property
     def distance(self) -> float:
-        """How far apart the protected values of the two runs are; infinite where one is not a number."""
+        """Return the distance of the protected values of the two runs; infinite where one is not a number."""
         assert self.replayed is not None, "the replayed run made fewer calls"
         found = float(np.linalg.norm((self.values - self.replayed).ravel(), NORMS[self.noise]))
         return found if math.isfinite(found) else math.inf
 
     @property
     def ratio(self) -> float:
-        """The distance over the scale, infinite without noise."""
+        """Return the distance over the scale, infinite without noise."""
         return self.distance / self.scale if self.scale > 0.0 else math.inf * (self.distance > 0.0)
 
 

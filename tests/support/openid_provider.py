@@ -25,7 +25,7 @@ PEOPLE = {"alice": "researchers", "olga": "owners", "mallory": "visitors"}
 
 @contextmanager
 def running_provider(return_address: str, log: Path) -> Iterator[str]:
-    """The issuer's address, for as long as the block lasts."""
+    """Run a provider for the length of a block; yield the issuer's address."""
     if not _PYTHON.exists():
         pytest.skip("needs a provider: `make test` installs one")
     port = free_port()

@@ -31,7 +31,7 @@ class Received:
 
 @contextmanager
 def receiving(folder: Path) -> Iterator[Received]:
-    """A collector as a process of its own, for as long as the block lasts."""
+    """Run a collector in a separate process for the length of a block."""
     port, file = free_port(), folder / "spans.jsonl"
     command = [sys.executable, "-m", "tests.support.otlp_receiver", str(port), str(file)]
     with subprocess.Popen(command) as process:

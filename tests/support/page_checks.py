@@ -61,10 +61,10 @@ def problems_of(page: Page) -> list[Any]:
 
 
 def overflow(page: Page) -> int:
-    """By how many pixels the page is wider than its window."""
+    """Return by how many pixels the page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
 def focused_outline(page: Page) -> str:
-    """How the browser shows where the keyboard is."""
+    """Return the outline that the browser draws around the focused element."""
     return str(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))

@@ -89,7 +89,7 @@ def training_rows(rows: Array, signs: Array) -> TrainingRows:
 
 
 def exact_sum(parties: Sequence[Party]) -> Sums:
-    """The sum without any noise."""
+    """Return the sum without any noise."""
 
     def ask(question: Question) -> NoisySum:
         vector = np.sum([party.answer(question) for party in parties], axis=0)
@@ -104,7 +104,7 @@ def pooled_minimiser(task: Task, rows: Array, signs: Array, linear: Array | None
 
 
 def hockey_stick(epsilon: float, ratio: float) -> float:
-    """Of two normals at this distance, written out anew."""
+    """Return the divergence of two normals at this distance, independent of the package's formula."""
     return float(
         norm.cdf(ratio / 2 - epsilon / ratio) - math.exp(epsilon) * norm.cdf(-ratio / 2 - epsilon / ratio)
     )

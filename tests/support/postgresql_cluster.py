@@ -43,7 +43,7 @@ class Cluster:
         return f"postgresql://{role}@/{database}?host={self.folder}"
 
     def new_place(self) -> str:
-        """The address of an empty schema, which is what a role of the same name sees; quicker than a database."""
+        """Return the address of an empty schema for a role of the same name; quicker than a database."""
         name = f"owner_{uuid4().hex}"
         self.execute(f"CREATE ROLE {name} LOGIN", f"CREATE SCHEMA AUTHORIZATION {name}")
         return self.address("postgres", name)

@@ -133,7 +133,7 @@ class Clinic:
         folder = self._folder / str(port)
         folder.mkdir(exist_ok=True)
         state = f'directory = "{self._folder / "state"}"\nport = {port}\n{self._server}'
-        many = "\n[limits]\nlong_polls = 100\n"  # alice is fifty clients
+        many = "\n[limits]\nlong_polls = 100\njobs_per_day = 100000\n"  # alice is fifty clients
         return write_clinic(folder, store=self._place, server=state + many, **self._options)
 
 

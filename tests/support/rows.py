@@ -15,6 +15,6 @@ def dense(rows: NDArray[np.float64] | sparse.csr_array) -> NDArray[np.float64]:
 
 
 def filled(rows: NDArray[np.float64] | sparse.csr_array) -> NDArray[Any]:
-    """Of sparse rows, with their zeros written out."""
+    """Return sparse rows with their zeros written out."""
     assert isinstance(rows, sparse.csr_array)
     return np.asarray(rows.toarray())

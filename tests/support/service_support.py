@@ -47,14 +47,14 @@ def model_request(
     points: pa.Table | None = None,
     trial: bool = False,
 ) -> JobRequest:
-    """A model to be trained."""
+    """Return the request of a model."""
     return JobRequest(
         dataset, kind, epsilon, delta, trial, {"learner": learner, "mechanism": mechanism}, points
     )
 
 
 def changed(request: JobRequest, **changes: Any) -> JobRequest:
-    """The same with other values, its fields among them."""
+    """Return the same request with other values, also in its fields."""
     fields: dict[str, Any] = {name: changes.pop(name) for name in ("learner", "mechanism") if name in changes}
     return replace(request, fields={**request.fields, **fields}, **changes)
 
@@ -68,7 +68,7 @@ def write_clinic(
     server: str = "",
     dataset: str = "",
 ) -> Path:
-    """A holder's folder: table, schema, and owner.toml with the analysts alice (all of it) and bob (a quarter)."""
+    """Write a holder's directory: table, schema, and owner.toml with analysts alice (all) and bob (a quarter)."""
     write_table(synthetic_table(SCHEMA, rows, seed=7), folder / "clinic.csv")
     SCHEMA.save(folder / "clinic.schema.yaml")
     ledger = f'ledger = "{store}"\n' if store is not None and store.startswith("postgresql") else ""

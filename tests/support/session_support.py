@@ -142,14 +142,14 @@ def open_session(path: Path | SharedStore, learner: Any = None, **settings: Any)
 
 
 def noise_scale(session: InteractivePredictor) -> float:
-    """Of a session that releases functions."""
+    """Return the noise scale of a session that releases functions."""
     mechanism = session.certificate.mechanism
     assert isinstance(mechanism, FunctionRelease)
     return mechanism.noise_scale
 
 
 def least_p_value(noises: NDArray[Any], covariance: NDArray[Any]) -> float:
-    """Of three tests that rows are independent N(0, covariance): total length, pairs of coordinates, single rows."""
+    """Return the least p-value of three tests that rows are N(0, covariance): total length, coordinate pairs, rows."""
     count, dimension = noises.shape
     white = np.linalg.solve(np.linalg.cholesky(covariance), noises.T).T
     total = float(np.sum(white**2))

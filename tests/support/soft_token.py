@@ -17,7 +17,7 @@ _ED25519 = "1.3.101.112"
 
 
 def soft_token(folder: Path) -> str:
-    """The module's path; a process reads the configuration once, so this token is its only one."""
+    """Return the module's path; a process reads the configuration once, so this token is its only one."""
     module = next((path for path in _MODULES if Path(path).exists()), None)
     if shutil.which("softhsm2-util") is None or module is None:
         pytest.skip("needs softhsm2: `make test` installs it")

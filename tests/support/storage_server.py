@@ -37,7 +37,7 @@ class Storage:
     files: Any
 
     def put(self, name: str, content: bytes) -> str:
-        """The file's address."""
+        """Store a file and return its address."""
         with self.files.open_output_stream(f"clinic/{name}", compression=None) as stream:
             stream.write(content)
         return f"s3://clinic/{name}"

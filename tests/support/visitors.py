@@ -23,7 +23,7 @@ PATIENCE = 120_000
 
 @contextmanager
 def visiting(browser: Browser, server: DemoServer, key: str = "", **options: Any) -> Iterator[Page]:
-    """A browser of its own, signed in as the key's owner; nothing that the page loads may be refused by its policy."""
+    """Open a browser signed in as the key's owner; fail if its policy refuses something that the page loads."""
     complaints: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
@@ -45,7 +45,7 @@ def visiting(browser: Browser, server: DemoServer, key: str = "", **options: Any
 
 
 def left(page: Page, dataset: str) -> float:
-    """What the meter on the desk says is left."""
+    """Return the remaining budget on the meter of the desk."""
     meter = page.get_by_role("meter", name=f"Epsilon spent of your share of {dataset}")
     total, spent = meter.get_attribute("aria-valuemax"), meter.get_attribute("aria-valuenow")
     assert total is not None

@@ -44,6 +44,11 @@ MUTANTS = [
     Mutant("describe: a row counts twice", "privlearn.statistics.description.measuring:_products", "count((products < 0).astype(np.int64), 2, sizes)", "count((products < 0).astype(np.int64), 2, sizes) + count((products > 0).astype(np.int64), 2, sizes)", DESCRIBED),
     Mutant("describe: missing cells are forgotten", "privlearn.statistics.description.measuring:_cell_indices", "np.isnan(cells), bins + 1", "np.isnan(cells), -1", DESCRIBED),
     Mutant("describe: half of the price", "privlearn.statistics.description.measuring:describe", "request.guarantee, layout.mechanism.renyi", "Guarantee(epsilon / 2, delta, neighbours)", DESCRIBED),
+    Mutant("describe: a cross table counts every row of a person", "privlearn.statistics.description.measuring:_cross", "count(np.where(has_both, row * columns + column, -1), rows * columns, weights)", "count(np.where(has_both, row * columns + column, -1), rows * columns)", DESCRIBED),
+    Mutant("describe: a cross table counts rows twice", "privlearn.statistics.description.measuring:_cross", "count(np.where(has_both, row * columns + column, -1), rows * columns, weights)", "2.0 * count(np.where(has_both, row * columns + column, -1), rows * columns, weights)", DESCRIBED),
+    Mutant("describe: a chi-square test without the noise", "privlearn.statistics.description.hypotheses:independence_test", "drawn + noise.draw(source, drawn.shape)", "drawn + 0.0 * noise.draw(source, drawn.shape)", DESCRIBED),
+    Mutant("describe: a difference without the noise", "privlearn.statistics.description.hypotheses:tail_and_reach", "math.hypot(sampling, math.sqrt(noise.variance) * float(np.linalg.norm(coefficients)))", "sampling", DESCRIBED),
+    Mutant("describe: tests of rows that cannot be joined", "privlearn.statistics.description.description:Description.tests", "self.certificate.mechanism.rows_per_person > 1", "False", DESCRIBED),
     Mutant("describe: an invalid correlation matrix", "privlearn.statistics.description.description:_nearest_valid", "np.maximum(values, 0.0)", "values", DESCRIBED),
     Mutant("describe: intervals of half the noise", "privlearn.statistics.description.description:Description._half_width", "self.unit * quantile * mechanism.scales[index]", "self.unit * quantile * mechanism.scales[index] / 2.0", DESCRIBED),
 ]  # fmt: skip

@@ -30,6 +30,6 @@ MUTANTS = [
     Mutant("regression: rows with gaps count", f"{_ROWS}._blocks", "np.where(known & has_outcome, self._rows.weights[part], 0.0)", "self._rows.weights[part]", SUMMED),
     Mutant("regression: rows of a person are independent", f"{_ROWS}._moments", "block.persons is None", "True", ESTIMATED),
     Mutant("estimates: the noise is forgotten", "privlearn.statistics.regression.estimates:Estimates._solution", "score_noise ** 2 * np.eye(dimension)", "0.0 * np.eye(dimension)", ESTIMATED),
-    Mutant("estimates: refused ones are charged", "privlearn.statistics.regression.measuring:estimate", "check_strength(layout)", "", ESTIMATED),
+    Mutant("estimates: refused ones are charged", "privlearn.statistics.regression.measuring:estimate", "check_strength(layout, schema.count_noun)", "", ESTIMATED),
     Mutant("design: atoms are always moved", "privlearn.statistics.regression.design:Standardised._moves", "np.where(self.design.movable, self.centres, 0.0)", "self.centres", PARSED),
 ]

@@ -35,6 +35,8 @@ from tools.planted.mutant import (
 )
 
 NORM = ("mechanisms/test_tddl_norm.py",)
+CLASSES_COUNTED = ("mechanisms/test_class_counts.py",)
+OFFSETS = ("estimators/test_offsets.py",)
 PAPER_TDIL = ("mechanisms/test_tdil_jt13.py",)
 
 MUTANTS = [
@@ -65,10 +67,19 @@ MUTANTS = [
     Mutant("a replaced record leaves its histogram only", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.ratio", "relation.counts", "1.0", LOCATED),
     Mutant("a replaced record leaves its histogram only, pure", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.epsilon", "relation.gradients", "1.0", LOCATED),
     Mutant("several histograms at the price of one", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.ratio", "math.sqrt(len(self.cells))", "1.0", LOCATED),
+    Mutant("class counts: every row of a person counts", "privlearn.estimators.memory_oracle:MemoryOracle.class_counts", "self._rows.counted", "None", CLASSES_COUNTED),
+    Mutant("class counts: an empty class has no floor", "privlearn.mechanisms.statistics.class_counts:ClassCounts.run", "max(self.deviation, 0.5)", "1e-300", CLASSES_COUNTED),
+    Mutant("histograms without noise are free", "privlearn.mechanisms.statistics.statistic:_divide", "math.inf", "0.0", CLASSES_COUNTED),
+    Mutant("offsets that nothing pays for", "privlearn.release.agreement:check_agreement", "_has_offsets_of(model, task)", "", OFFSETS),
+    Mutant("offsets of another candidate", "privlearn.estimators.fit:Fit.of", "Fit(estimator, rows).with_public_offsets()", "Fit(estimator, estimator.apply_weights(self.rows))", OFFSETS),
+    Mutant("offsets that the noise would have drowned", "privlearn.release.agreement:_largest_offset", "max(counts.deviation, 0.5)", "0.5", OFFSETS),
+    Mutant("any unit of targets", "privlearn.release.agreement:_has_offsets_of", "np.all((given.stretches >= MIN_STRETCH) & (given.stretches <= 1.0))", "True", OFFSETS),
+    Mutant("scores are counted without their offset", "privlearn.estimators.memory_oracle:MemoryOracle.score_counts", "row_scores(block, coefficients)[:, 0] + offset", "row_scores(block, coefficients)[:, 0]", OFFSETS),
+    Mutant("targets beyond the cut", "privlearn.estimators.training_rows:NumberTargets.offsets", "np.clip((column - offset) / factor, -MAX_TARGET, MAX_TARGET)", "(column - offset) / factor", OFFSETS),
     Mutant("several histograms at the price of one, pure", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.epsilon", "len(self.cells)", "1", LOCATED),
     Mutant("two problems cost as one", "privlearn.mechanisms.release.objective:ObjectivePerturbation._delta_of_problems", "self.task.problems", "1", ("estimators/test_several_numbers.py",)),
     Mutant("silent records are counted", "privlearn.estimators.memory_oracle:MemoryOracle.score_counts", "targets.ignored is not None", "False", SCORE_COUNTED),
-    Mutant("centred rows are too long", "privlearn.data.encoding.arrays:CentredEncoder.stretch", "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES),
+    Mutant("centred rows are too long", "privlearn.data.encoding.arrays:CentredEncoder.stretch", "math.sqrt(1.0 - CENTRED_INTERCEPT)", "1.0", CENTRES),
     Mutant("sums that depend on their order", "privlearn.estimators.memory_oracle:MemoryOracle.sum_of_rows", "np.trunc(features * (UNIT * weights[:, np.newaxis])).astype(np.int64)", "features * (UNIT * weights[:, np.newaxis])", CENTRES),
     *scaled("drawn gaussian noise", "privlearn.mechanisms.noise:add_gaussian", "@scale / step"),
     *scaled("drawn laplace noise", "privlearn.mechanisms.noise:add_laplace", "@scale / step"),

@@ -53,13 +53,13 @@ MUTANTS: list[Mutant | TextMutant] = [
     Mutant("other constants noticed when all is spent", "privlearn.parties.run.party_run:PartyRun._sign", "constants != self._agreement.constants_digest", "False", ("parties/test_coordinator_run.py",)),
     Mutant("any plan is signed", "privlearn.parties.run.party_run:PartyRun._sign", "digest != bytes.fromhex(self._agreement.digest)", "False", RUNS),
     Mutant("others' sign-offs not checked", "privlearn.parties.run.party_run:PartyRun._advertise", "not conversation.identity_of(self._agreement, name).has_signed(signature, conversation.sign_off(self._agreement, self._run, name))", "False", RUNS),
-    Mutant("cost not final", "privlearn.budget.charge:Reservation.commit_answer", "self._settle_in(connection, 'committed')", "", RUNS),
+    Mutant("cost not final", "privlearn.budget.reservation:Reservation.commit_answer", "self._settle_in(connection, 'committed')", "", RUNS),
     Mutant("signs before paying", "privlearn.parties.run.party_run:PartyRun._sign", "self._budget.reserve()", "pass", RUNS),
     Mutant("an old question answered", "privlearn.parties.run.party_run:PartyRun._answer", "number < self._next_question", "False", RUNS),
     Mutant("a refusal about the rows leaves", "privlearn.parties.run.party_run:PartyRun.reply", "str(error) if isinstance(error, ProtocolError) else PRIVATE_REASON", "str(error)", RUNS),
     Mutant("coefficients that are not finite answered", "privlearn.parties.run.party_run:PartyRun._question", "not np.isfinite(coefficients).all()", "False", HOSTILE),
     Mutant("warnings depend on the rows asked about", "privlearn.parties.run.answers:Party._exact", "all='ignore'", "", HOSTILE),
-    Mutant("a twin answers too", "privlearn.budget.charge:Reservation.commit_answer", "self._record_once(connection, question, _VECTOR) is not None", "False", RESUMED),
+    Mutant("a twin answers too", "privlearn.budget.reservation:Reservation.commit_answer", "self._record_once(connection, question, _VECTOR) is not None", "False", RESUMED),
     Mutant("a twin opens another list", "privlearn.parties.run.party_run:PartyRun._reveal", "self._budget.record_shares(number, message)", "", RESUMED),
     Mutant("a question counted after computing", "privlearn.parties.run.party_run:PartyRun._answer", """
         self._next_question, self._begun = (number + 1, number)

@@ -1,6 +1,6 @@
-"""Special functions in numpy alone, because verification of a release has to work without scipy.
+"""Special functions, root finding and integration in numpy alone: a release can be verified without scipy.
 
-Each is as accurate as scipy's; the tests compare them with forty digits.
+Each function is as accurate as scipy's; the tests compare them with forty digits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ Function = Callable[[float], float]
 
 
 def _weideman(terms: int) -> tuple[float, list[float]]:
-    """Return a length L and the coefficients, highest first, of a polynomial in (L - x) / (L + x): Weideman 1994."""
+    """Return a length L and coefficients, highest first, with which `erfcx` evaluates its series (Weideman 1994).
+
+    The series is a polynomial in (L - x) / (L + x), which maps x >= 0 to (-1, 1]; its coefficients are Fourier
+    coefficients of a function on the circle, computed by one FFT.
+    """
     length = math.sqrt(terms / math.sqrt(2.0))
     nodes = length * np.tan(np.arange(1 - 2 * terms, 2 * terms) * math.pi / (4 * terms))
     values = np.append(0.0, np.exp(-(nodes**2)) * (length**2 + nodes**2))
@@ -31,18 +35,19 @@ _LENGTH, _COEFFICIENTS = _weideman(40)  # more terms gain no digit
 
 def erfcx(x: ArrayLike) -> Any:
     """Return exp(x^2) erfc(x), with a relative error below 2^-49 for x >= 0, and x^2 2^-52 more below."""
-    at = np.asarray(x, dtype=float)
-    share = 1.0 / (_LENGTH + np.abs(at))
-    position: Any = 2.0 * _LENGTH * share - 1.0
-    if at.ndim == 0:
+    points = np.asarray(x, dtype=float)
+    share = 1.0 / (_LENGTH + np.abs(points))
+    position: Any = 2.0 * _LENGTH * share - 1.0  # (L - |x|) / (L + |x|)
+    if points.ndim == 0:
         position = float(position)  # the same digits in a fortieth of the time
     series: Any = 0.0
     for coefficient in _COEFFICIENTS:
         series = series * position + coefficient
     right = share * (2.0 * share * series + 1.0 / math.sqrt(math.pi))
-    if np.all(at >= 0.0):
+    if np.all(points >= 0.0):
         return right
-    return np.where(at < 0.0, 2.0 * np.exp(np.minimum(at, 0.0) ** 2) - right, right)
+    # erfc(-x) = 2 - erfc(x) gives the left half from the right one.
+    return np.where(points < 0.0, 2.0 * np.exp(np.minimum(points, 0.0) ** 2) - right, right)
 
 
 def normal_tail(x: float) -> float:
@@ -51,7 +56,11 @@ def normal_tail(x: float) -> float:
 
 
 def normal_tail_point(log_probability: float) -> float:
-    """Return the x >= 0 that a standard normal number exceeds with the probability of this logarithm."""
+    """Return the x >= 0 that a standard normal number exceeds with a probability given by its logarithm.
+
+    >>> round(normal_tail_point(math.log(0.025)), 4)
+    1.96
+    """
 
     def excess(x: float) -> float:
         return math.log(float(erfcx(x / math.sqrt(2.0))) / 2.0) - x**2 / 2.0 - log_probability
@@ -105,7 +114,11 @@ def root(
 ) -> float:
     """Return the zero of a function that changes its sign between two ends, to xtol + rtol |x| (Chandrupatla 1997).
 
-    The interval halves at least every other step.
+    The interval between ``last``, the newest point, and ``other`` always contains the zero; ``third`` is the point that
+    left it last. The interval halves at least every other step.
+
+    >>> round(root(lambda x: x**2 - 2.0, 0.0, 2.0), 10)
+    1.4142135624
     """
     last, other = low, high
     at_last, at_other = function(last), function(other)
@@ -119,7 +132,7 @@ def root(
             return best
         x = last + min(max(step, min_step), 1.0 - min_step) * (other - last)
         at_x = function(x)
-        if (at_x > 0.0) == (at_last > 0.0):
+        if (at_x > 0.0) == (at_last > 0.0):  # the zero is between x and the other end, which stays
             third, at_third = last, at_last
         else:
             third, at_third, other, at_other = other, at_other, last, at_last
@@ -128,7 +141,11 @@ def root(
 
 
 def _interpolate(last: tuple[float, float], other: tuple[float, float], third: tuple[float, float]) -> float:
-    """Return the next step from the last point to the other: inverse quadratic where that is safe, else half."""
+    """Return where to evaluate next, as a share of the way from the last point to the other.
+
+    The zero of the inverse parabola through the three points, or a half where the parabola is not monotone between them
+    (Chandrupatla's criterion).
+    """
     (a, at_a), (b, at_b), (c, at_c) = last, other, third
     if at_b == at_c or at_a == at_c:
         return 0.5
@@ -193,5 +210,6 @@ def integral(
 
 
 def _by_pieces(function: Callable[[Array], Array], starts: Array, widths: Array) -> Array:
+    """Return the Gauss-Legendre rule's integral over each piece, an array of the shape of ``starts``."""
     points = starts[:, np.newaxis] + widths[:, np.newaxis] * (1.0 + _NODES) / 2.0
     return np.asarray(widths / 2.0 * (function(points.ravel()).reshape(points.shape) @ _WEIGHTS))

@@ -2,8 +2,8 @@
 
 The attacker knows the record, the mechanism and people like those in the data. They train shadow models on random
 halves of a pool of such people, record each record's margin under models trained with it and without it, fit a Gaussian
-to either, and judge released models by the ratio of the two densities (Carlini et al. 2022). Other audits ask whether a
-guarantee is broken on the worst table; this one measures what an attacker gains on a real one.
+to each of the two, and score released models by the ratio of the two densities (Carlini et al. 2022). Other audits ask
+whether a guarantee is broken on the worst table; this one measures what an attacker gains on a real one.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MIN_MODELS = 16
 
 @dataclass(frozen=True, eq=False)
 class MembershipAttack:
-    """Result of an attack on models that the attacker had not learnt from.
+    """Result of an attack on models that were not among the shadow models.
 
     Attributes
     ----------
     scores : array of shape (models, records)
         Logarithm of the likelihood ratio; above 0 the attacker guesses "member".
     members : array of bool, of the same shape
-        The truth.
+        Whether the record was in the training half of the model.
     """
 
     scores: Array
@@ -51,8 +51,8 @@ class MembershipAttack:
     @property
     def standard_error(self) -> float:
         """Standard error of the advantage over models, since guesses about one model are not independent."""
-        each = self._advantages()
-        return float(each.std(ddof=1) / math.sqrt(len(each)))
+        advantages = self._advantages()
+        return float(advantages.std(ddof=1) / math.sqrt(len(advantages)))
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """Return the share of members identified at this false positive rate."""
@@ -60,6 +60,7 @@ class MembershipAttack:
         return float(np.mean(self.scores[self.members] > np.quantile(others, 1.0 - false_positive_rate)))
 
     def _advantages(self) -> Array:
+        """Return each model's true minus false positive rate, an array of shape (models,)."""
         guesses = self.scores > 0.0
         half = self.scores.shape[1] // 2
         return np.asarray((guesses & self.members).sum(1) / half - (guesses & ~self.members).sum(1) / half)
@@ -136,14 +137,14 @@ def _halves(count: int, models: int, seed: int) -> Iterator[NDArray[np.intp]]:
 
 
 def _margins(model: Any, X: Array, y: NDArray[Any]) -> Array:
-    """Return each record's margin of its own class: the log-odds of logistic regression."""
+    """Return each record's score of its own class minus the highest other one; for two classes, the log-odds."""
     scores = np.asarray(model.decision_function(X), dtype=float)
     if scores.ndim == 1:
         return np.where(y == model.classes_[1], scores, -scores)
-    own = np.searchsorted(model.classes_, y)[:, np.newaxis]
-    ahead = np.take_along_axis(scores, own, axis=1)[:, 0]
-    np.put_along_axis(scores, own, -np.inf, axis=1)
-    return np.asarray(ahead - scores.max(axis=1))
+    own_class = np.searchsorted(model.classes_, y)[:, np.newaxis]
+    own_score = np.take_along_axis(scores, own_class, axis=1)[:, 0]
+    np.put_along_axis(scores, own_class, -np.inf, axis=1)  # so that the maximum is over the other classes
+    return np.asarray(own_score - scores.max(axis=1))
 
 
 def _log_ratio(margins: Array, members: Flags) -> Callable[[Array], Array]:
@@ -163,7 +164,9 @@ def _log_ratio(margins: Array, members: Flags) -> Callable[[Array], Array]:
 def _check(X: Array, y: NDArray[Any], shadows: int, attacked: int) -> None:
     if len(X) != len(y) or len(y) < 4 or len(y) % 2:
         raise InvalidParameter(
-            "the pool must have an even number of records, at least 4, and a label for each"
+            "the pool must have an even number of records, at least 4, and a label for each. Add or remove one."
         )
     if shadows < MIN_MODELS or attacked < 2:
-        raise InvalidParameter(f"shadows must be at least {MIN_MODELS} and attacked at least 2")
+        raise InvalidParameter(
+            f"shadows must be at least {MIN_MODELS} and attacked at least 2. Train more models."
+        )

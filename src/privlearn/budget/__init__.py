@@ -4,7 +4,7 @@
 `split.py` the division of a budget among stages, and `storage/` the database. This is the only place that counts
 budget. May import everything up to `release`; start with `charge.py`. The argument is in docs/theory/ledger.md.
 
-Nothing is imported here, because a client without a database uses `charged.py`.
+Nothing is imported here, because a client without a database uses `pending.py`.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from privlearn.imports import export_late
 
 if TYPE_CHECKING:
-    from privlearn.budget.charge import Reservation
     from privlearn.budget.composition import (
         Amount,
         BasicComposition,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         exact_sum,
     )
     from privlearn.budget.pending import CoordinatedRun, remember_job, watch_charges
+    from privlearn.budget.reservation import Reservation
     from privlearn.budget.statement import CompositionName, Entry, Statement
 else:
     __getattr__ = export_late(__name__)

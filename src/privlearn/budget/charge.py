@@ -9,138 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection, Row, insert, select
-
-from privlearn.budget import tables as stores
-from privlearn.budget.composition import Amount, Cost
-from privlearn.budget.tables import State, answers, entries
-from privlearn.budget.totals import WHOLE, add_totals
+from privlearn.budget.composition import Cost
 from privlearn.data.parts import Part
 from privlearn.data.schema.private_bounds import add_private_bounds
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import ClusterError, InvalidParameter, LedgerError, NothingRecorded
 from privlearn.guarantee import Guarantee, check_strength
-
-_VECTOR, _SHARES = "vector", "shares"
-
-
-class Reservation:
-    """A cost that is already taken out of the budget; `Ledger.reserve` returns it.
-
-    Inside ``with``, results are computed from the private rows. Leaving the block without `commit`, by an error or
-    not, leaves the cost reserved, and reserved costs count forever: the error may have revealed something.
-
-    Attributes
-    ----------
-    store, dataset : str
-        As in `Ledger`.
-    id : str
-    """
-
-    def __init__(self, store: str, dataset: str, id: str, *, resumed: bool = False) -> None:
-        self.store = store
-        self.dataset = dataset
-        self.id = id
-        self._entered = resumed  # an earlier process may have computed a result
-
-    def state(self) -> State | None:
-        """Return its state; None if it is not in the ledger."""
-        with stores.reading(self.store) as connection:
-            kinds = set(self._rows(connection))
-        settled = kinds - {"reserved"}
-        return settled.pop() if settled else "reserved" if kinds else None
-
-    def commit(self) -> None:
-        """Make the cost final. Call it before the result leaves; calling it again changes nothing."""
-        self._settle("committed")
-
-    def commit_answer(self, question: int) -> None:
-        """Make the cost final, and record that a question of a run of several holders is answered at this cost.
-
-        Raises
-        ------
-        LedgerError
-            If it was answered before, by a process with a copy of this one's memory: a second answer is not paid for.
-        """
-        with stores.writing(self.store, self.dataset) as connection:
-            self._settle_in(connection, "committed")
-            if self._record_once(connection, question, _VECTOR) is not None:
-                raise LedgerError(
-                    f"another process has already answered question {question + 1}, according to the ledger"
-                )
-
-    def record_shares(self, question: int, digest: str) -> None:
-        """Record the list of parties for which shares of a question's sum are given; refuse another list."""
-        with stores.writing(self.store, self.dataset) as connection:
-            if self._record_once(connection, question, _SHARES, digest) not in (None, digest):
-                raise LedgerError(
-                    f"another process has given other shares of question {question + 1}, according to the ledger"
-                )
-
-    def answered(self) -> set[int]:
-        """Return the questions that were answered at its cost."""
-        of_this = (answers.c.reservation == self.id) & (answers.c.stage == _VECTOR)
-        with stores.reading(self.store) as connection:
-            return set(connection.execute(select(answers.c.question).where(of_this)).scalars())
-
-    def cancel(self) -> None:
-        """Give the budget back. Only before anything was computed, so never once ``with`` was entered."""
-        if self._entered:
-            raise LedgerError(
-                "a result may have been computed, so the cost stands. "
-                "Cancel a reservation before entering its `with` block, or not at all."
-            )
-        self._settle("cancelled")
-
-    def _settle(self, kind: Literal["committed", "cancelled"]) -> None:
-        with stores.writing(self.store, self.dataset) as connection:
-            self._settle_in(connection, kind)
-
-    def _settle_in(self, connection: Connection, kind: Literal["committed", "cancelled"]) -> None:
-        rows = self._rows(connection)
-        reserved = rows.pop("reserved", None)
-        if reserved is None:
-            raise LedgerError(f"reservation {self.id} is not in the ledger at {self.store}. Reserve again.")
-        # Settling twice the same way is a retry, and adds nothing; settling the other way is refused.
-        if rows.keys() - {kind}:
-            raise LedgerError(f"reservation {self.id} cannot be {kind} any more. Reserve again.")
-        if not rows:
-            entry = append(connection, dataset=self.dataset, kind=kind, reservation=self.id)
-            amount = Amount(reserved.epsilon, reserved.delta, reserved.renyi)
-            part = reserved.part or WHOLE
-            add_totals(connection, entry, self.dataset, reserved.account, part, kind, amount)
-
-    def _record_once(self, connection: Connection, question: int, stage: str, digest: str = "") -> str | None:
-        """Return what was recorded for a question before; record it now if nothing was."""
-        row = {"reservation": self.id, "question": question, "stage": stage}
-        known = connection.execute(select(answers.c.digest).filter_by(**row)).scalar_one_or_none()
-        if known is None:
-            connection.execute(insert(answers).values(**row, digest=digest))
-        return known
-
-    def _rows(self, connection: Connection) -> dict[State, Row[Any]]:
-        of_this = (entries.c.reservation == self.id) & (entries.c.dataset == self.dataset)
-        return {row.kind: row for row in connection.execute(select(entries).where(of_this))}
-
-    def __enter__(self) -> Reservation:
-        self._entered = True
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Do nothing: without a commit the cost stays reserved."""
-
-
-def append(connection: Connection, **values: str | float | None) -> int:
-    """Add a row to the entries, with the present time, and return its number."""
-    added = connection.execute(insert(entries).values(time=datetime.now(UTC).isoformat(), **values))
-    return int(added.inserted_primary_key[0])  # type: ignore[index]
 
 
 class Payment(Protocol):
@@ -225,6 +103,7 @@ class Charge:
         """Touch the data once the cost is durable. If that fails the cost stays, since a failure reveals something."""
         self.check()
         budget = budget_of_rows(self.ledger, self.part, self.schema)
+        # Without a ledger this guarantee holds all the same; it is only not added to those of other results.
         if budget is None:
             return self._run(compute)
         # The reservation is durable before the first row is touched: a crash wastes budget, and never overspends
@@ -257,6 +136,7 @@ class Charge:
                 f"{error}. {self.cost.guarantee} {recorded}: this failure may reveal something about the rows"
             )
         except BaseException as error:  # also an interruption
+            # A note keeps the error's type, which callers may catch.
             if self.ledger is not None:
                 error.add_note(f"Its cost stays reserved in the ledger: {self.cost.guarantee}")
             raise

@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, Inexact, localcontext
 
-from scipy.optimize import minimize_scalar
-
 from privlearn.accounting import pure_renyi
 from privlearn.errors import LedgerError, preview
 from privlearn.guarantee import Guarantee
+from privlearn.imports import optimize
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class Composition(ABC):
         self.total = total
 
     def price(self, cost: Cost) -> Amount:
-        """Return what the cost takes out of the budget; refuse a cost that cannot be compared with the total."""
+        """Return how much the cost takes from the budget; refuse a cost that cannot be compared with the total."""
         guarantee = cost.guarantee
         if not guarantee.is_private:
             raise LedgerError(
@@ -167,7 +166,7 @@ class Composition(ABC):
         if guarantee.neighbours != self.total.neighbours:
             raise LedgerError(
                 f"the budget counts {self.total.neighbours!r} neighbours, the cost {guarantee.neighbours!r}: "
-                f"ask for neighbours={self.total.neighbours!r}. Nothing is converted silently "
+                f"request neighbours={self.total.neighbours!r}. Nothing is converted silently "
                 "(zero_out at epsilon, delta implies replace_one at 2 epsilon, (1 + e^epsilon) delta)"
             )
         return self._price(cost)
@@ -185,7 +184,7 @@ class Composition(ABC):
 
     @abstractmethod
     def tightest(self, balances: Sequence[Balance]) -> Balance:
-        """Return what the people of several disjoint parts all have left."""
+        """Return the balance of several disjoint parts together: the smallest amounts left."""
 
 
 class BasicComposition(Composition):
@@ -235,7 +234,7 @@ def exact_sum(numbers: Iterable[float]) -> Decimal:
 
 
 def difference(whole: float, parts: Iterable[float]) -> float:
-    """Return whole minus parts, subtracted exactly and rounded once, downwards: what is shown as left does fit."""
+    """Return whole minus parts, subtracted exactly and rounded once, downwards: a request for this rest is admitted."""
     return _remainder(whole, exact_sum(parts))
 
 
@@ -285,7 +284,7 @@ class RenyiComposition(Composition):
         """Return the composition of a new budget, with its order fixed."""
         if total.delta == 0 or not total.is_private:
             raise LedgerError(
-                "composition='renyi' needs a total with finite epsilon and delta > 0; or use 'basic'"
+                "composition='renyi' needs a total with finite epsilon and delta > 0. Pass both, or use 'basic'."
             )
         order = best_order(total)
         return cls(total, order, divergence_limit(total, order))
@@ -325,7 +324,7 @@ def best_order(total: Guarantee) -> float:
     best order maximises limit / order. It depends on the total alone; four digits keep it readable.
     """
     widest = 100 * (1 + (1 - math.log(total.delta)) / total.epsilon)
-    optimum = minimize_scalar(
+    optimum = optimize.minimize_scalar(
         lambda excess: -_limit_formula(total, 1 + math.exp(excess)) / (1 + math.exp(excess)),
         bounds=(math.log(_MIN_EXCESS), math.log(widest)),
         method="bounded",

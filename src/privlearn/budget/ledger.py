@@ -10,7 +10,6 @@ from sqlalchemy import Connection, insert, select
 
 from privlearn.budget import tables as stores
 from privlearn.budget.admission import check_budget, is_repeated_request, record_split
-from privlearn.budget.charge import Reservation, append
 from privlearn.budget.composition import (
     Amount,
     Balance,
@@ -20,6 +19,7 @@ from privlearn.budget.composition import (
     RenyiComposition,
 )
 from privlearn.budget.pending import remember
+from privlearn.budget.reservation import Reservation, append
 from privlearn.budget.statement import (
     COMPOSITIONS,
     CompositionName,

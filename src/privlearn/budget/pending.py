@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Reserved(Protocol):
-    """A reservation, such as `privlearn.budget.charge.Reservation`."""
+    """A reservation, such as `privlearn.budget.reservation.Reservation`."""
 
     def state(self) -> str | None:
         """Return its state in the ledger; None if it was never recorded."""

@@ -45,11 +45,13 @@ class BudgetSplit:
     def __post_init__(self) -> None:
         for stage, share in asdict(self).items():
             if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0 <= float(share) <= 1:
-                raise InvalidParameter(f"the share of {stage} must be a number from 0 to 1: write {_FORM}")
+                raise InvalidParameter(
+                    f"the share of {stage} must be a number from 0 to 1. Write shares like {_FORM}."
+                )
         if self.fit == 0:
-            raise InvalidParameter(f"the model needs a share above 0: write {_FORM}")
+            raise InvalidParameter(f"the model needs a share above 0. Write shares like {_FORM}.")
         if exact_sum(asdict(self).values()) != 1:
-            raise InvalidParameter(f"the shares must add up to 1: write {_FORM}")
+            raise InvalidParameter(f"the shares must add up to 1. Write shares like {_FORM}.")
 
     @classmethod
     def parse(cls, text: str) -> BudgetSplit:
@@ -60,7 +62,9 @@ class BudgetSplit:
             try:
                 shares[stage.strip()] = float(share)
             except ValueError:
-                raise InvalidParameter(f"the split {text!r} cannot be read: write {_FORM}") from None
+                raise InvalidParameter(
+                    f"the split {text!r} cannot be read. Write shares like {_FORM}."
+                ) from None
         unknown = shares.keys() - asdict(cls()).keys()
         if unknown:
             raise InvalidParameter(

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row, and_, func, insert, select
 
 from privlearn.budget.composition import Amount, Balance, Composition, Sum
 from privlearn.budget.tables import State, entries, sums
-from privlearn.data.parts import PARTS
+from privlearn.data.schema.public import PARTS
 from privlearn.errors import LedgerError
 
 WHOLE = ""
@@ -76,6 +76,7 @@ def read_totals(connection: Connection, dataset: str, account: str = WHOLE) -> d
     latest = [_latest(connection, dataset, account, part) for part in (WHOLE, *PARTS)]
     rows = [row for row in latest if row is not None]
     known = max((row.entry for row in rows), default=None)
+    # An entry that another program wrote would be missing here: then the balance would be too large.
     if account == WHOLE and known != _last_entry(connection, dataset):
         raise LedgerError(_DIFFER.format(dataset=dataset))
     return {row.part: totals_from_row(row) for row in rows}

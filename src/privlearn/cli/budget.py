@@ -28,7 +28,10 @@ budget = typer.Typer(
 def overview(
     context: typer.Context,
     ledger: Annotated[
-        str | None, typer.Option(metavar="PATH", help="As in `privlearn budget show`; shows all budgets.")
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Show all budgets of this ledger, as `privlearn budget show` does."
+        ),
     ] = None,
 ) -> None:
     if context.invoked_subcommand is not None:
@@ -73,7 +76,10 @@ def create(
 
 @budget.command()
 def show(
-    ledger: LedgerStore, dataset: Annotated[str | None, typer.Argument(help="All, if left out.")] = None
+    ledger: LedgerStore,
+    dataset: Annotated[
+        str | None, typer.Argument(help="The data set's name.", show_default="all data sets")
+    ] = None,
 ) -> None:
     """Show what is spent, reserved and left, and every entry.
 
@@ -97,9 +103,12 @@ def show(
 
 @budget.command()
 def check(
-    ledger: LedgerStore, dataset: Annotated[str | None, typer.Argument(help="All, if left out.")] = None
+    ledger: LedgerStore,
+    dataset: Annotated[
+        str | None, typer.Argument(help="The data set's name.", show_default="all data sets")
+    ] = None,
 ) -> None:
-    """Add up all entries again, and compare them with the running totals.
+    """Recompute the running totals from all entries, and compare.
 
     The balance is read from running totals, which stays fast with many entries. If the two differ, the entries count.
 
@@ -127,7 +136,7 @@ def _print_balance(statement: Statement) -> None:
 
 
 def _print_parts(statement: Statement) -> None:
-    """Print the balance of each part. No person is in two parts, so the smallest rest counts for the whole."""
+    """Print the balance of each part. No person is in two parts, so the part with least left limits the whole."""
     numbers = ("spent", "reserved", "left", "delta left")
     rows = [
         (part.name, _numbers(part.spent)[0], _numbers(part.reserved)[0], *_numbers(part.left))

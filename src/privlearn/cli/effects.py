@@ -1,4 +1,7 @@
-"""`privlearn explain`, effects of columns for `privlearn inspect`, and `privlearn curvature`, which intervals need."""
+"""`privlearn explain`, `privlearn curvature`, and the effects of columns that `privlearn inspect` prints.
+
+A curvature is a noisy release of its own; confidence intervals are computed from it.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def explain(
 
 
 def _typed_label(release: Release, label: str | None) -> Any:
-    """Return the class whose name was typed."""
+    """Return the class with this name, or the text itself, which `contributions` refuses with the known classes."""
     classes = getattr(release.model, "classes", ())
     return next((known for known in classes if str(known) == label), label)
 

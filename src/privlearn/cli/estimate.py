@@ -26,6 +26,7 @@ from privlearn.cli.options import (
     open_ledger,
     open_with_progress,
     part_of,
+    read_signing_key,
 )
 from privlearn.cli.plan import plan
 
@@ -94,14 +95,13 @@ def estimate(
         --ledger budgets.db --out readmitted.estimates --page readmitted.html
     """
     from privlearn.data.schema.schema import Schema
-    from privlearn.release.signatures import read_private_key
     from privlearn.statistics.regression import Estimates
     from privlearn.statistics.regression import estimate as measure
     from privlearn.statistics.regression.page import latex_table, write_page
 
     check_writable_apart(out, page, force)
     description = Schema.load(schema)
-    key = None if sign is None else read_private_key(sign)
+    key = read_signing_key(sign)
     split_part = part_of(table, part, description)
     budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
     with open_with_progress(table, description, "summing", split_part) as rows:
@@ -133,11 +133,19 @@ def plan_estimate(
     family: FamilyName = None,
     exposure: ExposureColumn = None,
     neighbours: Neighbouring = "replace_one",
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            **NUMBER,
+            help="Approximate share of the outcome's second class, from public knowledge.",
+            show_default="0.2",
+        ),
+    ] = None,
     width: Annotated[
         float | None,
         typer.Option(
             **NUMBER,
-            help="Also print the records and the epsilon for this half width of an interval.",
+            help="Half width of an interval: also print the records (or persons) and the epsilon for it.",
             show_default=False,
         ),
     ] = None,
@@ -160,10 +168,10 @@ def plan_estimate(
         family=family,
         exposure=exposure,
         neighbours=neighbours,
+        rate=rate,
     )
     typer.echo(str(forecast))
     if width is not None:
-        typer.echo(
-            f"For +-{width:g}: about {forecast.records_for(width):,} records at epsilon = {epsilon:g},"
-        )
-        typer.echo(f"or epsilon = {forecast.epsilon_for(width):.2g} with {rows:,} records.")
+        noun = forecast.schema.count_noun
+        typer.echo(f"For +-{width:g}: about {forecast.records_for(width):,} {noun} at epsilon = {epsilon:g},")
+        typer.echo(f"or epsilon = {forecast.epsilon_for(width):.2g} with {rows:,} {noun}.")

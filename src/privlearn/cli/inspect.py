@@ -30,7 +30,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="URL|PUB.pem",
-            help="Require the signature of this server; its key is fetched from there, or read from a file.",
+            help="Require this server's signature. Give the address to fetch its key from, or a file with the key.",
         ),
     ] = None,
     origin: Annotated[
@@ -206,7 +206,19 @@ def _description(model: Model) -> list[str]:
     schema: Any = base.schema
     columns = [f"  {name}: {_column(column)}{_unit(column)}" for name, column in schema.columns.items()]
     target = f"{schema.target.name!r} ({_predictions(model)}){_unit(schema.target)}"
-    return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
+    return [f"Schema {schema.name!r}, target {target}, columns:", *columns, *_weight(schema)]
+
+
+def _weight(schema: Any) -> list[str]:
+    """Return a line on the column that weighs rows, if the schema has one."""
+    if schema.weight is None:
+        return []
+    cap = (
+        "in proportion within each person"
+        if schema.weight.upper is None
+        else f"at most {schema.weight.upper:g}"
+    )
+    return [f"Rows are weighted by {schema.weight.column}, {cap}."]
 
 
 def _decision(model: Any) -> list[str]:

@@ -196,6 +196,12 @@ def describe(
     correlations: Annotated[
         bool, typer.Option("--correlations/--no-correlations", help="Correlations of ordered columns.")
     ] = True,
+    cross: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN,COLUMN", help="Also count this cross table and test it; may be repeated."
+        ),
+    ] = None,
     neighbours: Neighbouring = "replace_one",
     expected_records: ExpectedRecords = None,
     ledger: ChargedLedger = None,
@@ -233,6 +239,7 @@ def describe(
             epsilon=epsilon,
             delta=delta,
             correlations=correlations,
+            crosses=[_two_columns(pair) for pair in cross or ()],
             neighbours=neighbours,
             expected_records=expected_records,
             ledger=budget,
@@ -240,3 +247,12 @@ def describe(
             random_state=seed,
         )
     save_counts(result if key is None else result.signed(key), write_page, out, page, budget)
+
+
+def _two_columns(text: str) -> tuple[str, str]:
+    one, comma, other = text.partition(",")
+    if not comma:
+        raise InvalidParameter(
+            f"a cross table has two columns, such as --cross smoker,readmitted, not {text!r}"
+        )
+    return one.strip(), other.strip()

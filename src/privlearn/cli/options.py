@@ -181,7 +181,10 @@ LossName = Annotated[
 ]
 KernelName = Annotated[str, typer.Option("--kernel", help="linear, rbf, laplacian, cauchy or polynomial.")]
 Gamma = Annotated[
-    str, typer.Option("--gamma", help="Of the kernel, as in scikit-learn; auto: from the schema alone.")
+    str,
+    typer.Option(
+        "--gamma", help="Width parameter of the kernel, as in scikit-learn; auto computes it from the schema."
+    ),
 ]
 
 
@@ -228,7 +231,7 @@ def open_ledger(
 ) -> Ledger | None:
     """Return the ledger of the data set, by default that of the schema's name; None without --ledger.
 
-    The ledger's entries will state the name of the file ``out`` and the note.
+    Each entry of the ledger will contain the name of the file ``out`` and the note.
     """
     if store is None:
         for option, value in {"--dataset": dataset, "--note": note, "--part": part}.items():
@@ -296,8 +299,6 @@ def print_guarantee(certificate: BaseCertificate) -> None:
     """Print what a certificate guarantees, and warn if that is weak or nothing."""
     guarantee = certificate.guarantee
     typer.echo(f"Guarantee: {guarantee}. {guarantee.in_words()}")
-    if certificate.meaning:
-        typer.echo(f"Meaning: {certificate.meaning.in_words()}")
     if guarantee.is_private and not certificate.secure:
         warn(NOT_PRIVATE_SEED)
     elif not certificate.is_private:

@@ -1,4 +1,7 @@
-"""Releases from releases: `privlearn refine` simplifies a model, `regress` solves moments of several holders."""
+"""Commands that compute a release from another one, at no cost.
+
+`privlearn refine` simplifies a model; `privlearn regress` solves the second moments of several holders.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def refine(
     model: ModelFile,
     out: Annotated[Path, typer.Option(help="The release to write.")],
     merge: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN:A+B", help="Treat these values of a list as one.")
+        list[str] | None, typer.Option(metavar="COLUMN:A+B", help="Treat these values of a column as one.")
     ] = None,
     smooth: Annotated[
         list[str] | None,
@@ -68,7 +71,7 @@ def _split_pairs(texts: list[str] | None, example: str) -> list[tuple[str, str]]
     """Return the texts before and after the last colon, since the name of a column may contain one."""
     pairs = [(column, rest) for column, _, rest in (text.rpartition(":") for text in texts or ())]
     if not all(column and rest for column, rest in pairs):
-        raise InvalidParameter(f"an option has the wrong form. Write it as {example}.")
+        raise InvalidParameter(f"an option is incomplete. Write it as {example}.")
     return pairs
 
 
@@ -80,7 +83,11 @@ def _parse_reach(text: str) -> int:
 
 def regress(
     moments: Annotated[
-        Path, typer.Argument(metavar="MOMENTS", help="The result of a run whose plan has targets.")
+        Path,
+        typer.Argument(
+            metavar="MOMENTS",
+            help="The second moments of a joint run: the result of a plan that has targets.",
+        ),
     ],
     target: Annotated[
         list[str] | None, typer.Option(help="Target to predict; may be repeated.", show_default="all targets")
@@ -134,5 +141,5 @@ def regress(
 
 
 def _in_path(name: str) -> str:
-    """Return a column's name without characters that a file name cannot have."""
+    """Return a column's name with an underscore for each character that a file name should not have."""
     return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in name)

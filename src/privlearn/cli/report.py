@@ -23,11 +23,13 @@ def report(
         typer.Option(
             "--as",
             metavar="REPORT",
-            help="model-card, privacy-label, registry, checklist or ethics.",
+            help="model-card, privacy-label, registry, checklist, ethics, sacro or edpb.",
             show_default="all",
         ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="md, html or json.")] = "md",
+    form: Annotated[
+        str | None, typer.Option("--format", help="md, html or json.", show_default="md; json for sacro")
+    ] = None,
     evaluation: Annotated[
         Path | None, typer.Option(help="An evaluation of this model, for its accuracy.")
     ] = None,
@@ -47,13 +49,14 @@ def report(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write reports about a release: model card, privacy label, registry entry, checklist, page for an ethics board.
+    """Write reports about a release: model card, privacy label, registry entry, checklist, pages for those who decide.
 
     Reads no row. Information that the files do not contain is marked for the holder to fill in.
 
     \b
     Example:
       privlearn report income.privlearn --as ethics --format html --out board.html
+      privlearn report income.privlearn --as sacro --out report.json
       privlearn report income.privlearn --evaluation income.evaluation --out reports
       privlearn report income.privlearn --ledger budgets.db --dataset people --publish-budget --out reports
     """
@@ -88,7 +91,7 @@ def _statement(ledger: str, dataset: str | None, properties: ReleaseProperties) 
     return Ledger.open(ledger, dataset or properties.dataset).statement()
 
 
-def _write_all(properties: ReleaseProperties, form: str, out: Path | None, force: bool) -> None:
+def _write_all(properties: ReleaseProperties, form: str | None, out: Path | None, force: bool) -> None:
     from privlearn.export.report import FORMATS, REPORTS, write_report
 
     if out is None:
@@ -98,7 +101,7 @@ def _write_all(properties: ReleaseProperties, form: str, out: Path | None, force
     texts = {name: write_report(properties, name, form) for name in REPORTS}
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        _write(out / f"{name}{FORMATS[form]}", text, force)
+        _write(out / f"{name}{FORMATS[form or REPORTS[name].default_format]}", text, force)
 
 
 def _write(path: Path, text: str, force: bool) -> None:

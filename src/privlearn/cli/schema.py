@@ -42,6 +42,9 @@ def schema(
             metavar="A,B,...", help="The names of the columns, if the first line does not contain them."
         ),
     ] = None,
+    sheet: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a workbook.", show_default="the first visible one")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write a schema template for a table: names and types of its columns, no values.
@@ -59,7 +62,8 @@ def schema(
     from privlearn.release.archive import write_atomically
 
     check_writable(out, force)
-    template = schema_template(table, [] if names is None else [name.strip() for name in names.split(",")])
+    listed = [] if names is None else [name.strip() for name in names.split(",")]
+    template = schema_template(table, listed, sheet)
     if out is None:
         typer.echo(template, nl=False)
         return
@@ -149,7 +153,14 @@ def _estimates(name: str, draft: SchemaDraft, schema: Schema) -> str:
     return ", ".join(f"{side} {getattr(part, side):.6g}" for side in sides)
 
 
-def check(table: TableFile, schema: SchemaFile) -> None:
+def check(
+    table: TableFile,
+    schema: SchemaFile,
+    show_values: Annotated[
+        bool,
+        typer.Option("--values", help="Also print values that a list of the schema does not have. PRIVATE."),
+    ] = False,
+) -> None:
     """List all problems of a table at once: missing columns, gaps, unknown and unreadable cells.
 
     For the holder's own screen. The counts are exact and no budget is charged for them,
@@ -174,6 +185,11 @@ def check(table: TableFile, schema: SchemaFile) -> None:
     if result.findings:
         rows = [(item.column or "", item.what, "yes" if item.stops else "") for item in result.findings]
         print_table(("column", "problem", "stops"), rows)
+    unlisted = [(item.column or "", join_values(item.values)) for item in result.findings if item.values]
+    if unlisted and show_values:
+        print_table(("column", "not in its list (PRIVATE, the most frequent)"), unlisted)
+    elif unlisted:
+        typer.echo("--values prints the values that are not listed, on this screen only.")
     size = f"{result.rows} rows, {len(description.columns)} columns"
     if not result.problems:
         typer.echo(f"{size}: nothing stops a training. Next: privlearn train {table} --schema {schema} ...")

@@ -246,8 +246,6 @@ def coordinate(
         journal.end()
     verified = verify(target)
     typer.echo(f"Wrote {target}, verified: {verified.recomputed}. {verified.recomputed.in_words()}")
-    if verified.certificate.meaning:
-        typer.echo(f"Meaning: {verified.certificate.meaning.in_words()}")
     if verified.weakness:
         warn(f"This guarantee is {verified.weakness}.")
     _print_next_step(release, target)

@@ -65,12 +65,11 @@ def split(
         write_rows(getattr(result, name), path, description.file)
         result.split.part(name).save(path)
     counts = result.split.counts
-    sizes = "" if counts is None else f": {_format_counts(counts, description.person)}"
+    sizes = "" if counts is None else f": {_format_counts(counts, description.count_noun)}"
     typer.echo(f"Split by {result.split.by}, seed {result.split.seed}, for {neighbours} neighbours{sizes}.")
     typer.echo(f"Wrote {out_train} and {out_test}, each with a description of its part (.split.json).")
     typer.echo(f"Next: privlearn train {out_train} --schema {schema} --part train --ledger PATH ...")
 
 
-def _format_counts(counts: Mapping[str, int], person: str | None) -> str:
-    whom = "records" if person is None else "persons"
-    return " and ".join(f"{count} {whom} to {name}" for name, count in counts.items())
+def _format_counts(counts: Mapping[str, int], count_noun: str) -> str:
+    return " and ".join(f"{count} {count_noun} to {name}" for name, count in counts.items())

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.data.encoding.column_cells import people
+from privlearn.data.schema.public import PARTS
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, content_digest
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import (
@@ -35,7 +36,6 @@ from privlearn.randomness import SecureRandomness
 from privlearn.relation import Relation, get_relation
 
 FORMAT = "privlearn split 1"
-PARTS = ("train", "test")
 METHODS = ("position", "person")
 _MAX_SEED = 64
 _HASHES = 2.0**64

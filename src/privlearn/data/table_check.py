@@ -1,10 +1,13 @@
-"""PRIVATE: report all cells of a table that do not fit its schema, for the table's holder. No cell is quoted."""
+"""PRIVATE: report all cells of a table that do not fit its schema, for the table's holder.
+
+Messages quote no cell; the unlisted values are apart from them, for callers that ask for them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,8 +43,13 @@ _DECIMAL_COMMA = r"^[-+]?[0-9]+,[0-9]+$"
 _CODE_FOR_GAPS = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
 _ADVICE = (
     ": correct them; if a word stands for a gap, write file: {missing: [WORD]}; how to write other dates and numbers "
-    "is in docs/how-to/prepare-my-table.md"
+    "is in docs/how-to/schema.md"
 )
+_TRUTHS = {"yes", "no", "on", "off"}
+_QUOTE = (
+    ': unquoted, YAML reads yes, no, on and off as true and false; quote them in the schema: ["no", "yes"]'
+)
+_UNLISTED, _MAX_UNLISTED = "are not listed", 10
 _GAP_TEXTS = "unknown missing n.a. N.A. k.A. unbekannt n.b. n.d. N.D. inconnu desconocido"
 _CODES = ("?", ".", "-", "*", "-9", "-99", "999", *_GAP_TEXTS.split(), "k. A.", "keine Angabe")
 
@@ -53,6 +61,8 @@ class Finding:
     column: str | None
     what: str
     stops: bool
+    values: tuple[str, ...] = field(default=(), repr=False)
+    """PRIVATE: for unlisted cells, the most frequent distinct ones."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,8 @@ def check_table(path: str | TablePath, schema: Schema) -> TableCheck:
             cells = _Cells(
                 _values([block.column(name) for block in blocks], rules), table.column(name), rules
             )
-            findings += [Finding(name, what, stops) for what, stops in cells.findings(column)]
+            for what, stops in cells.findings(column):
+                findings.append(Finding(name, what, stops, cells.unlisted if _UNLISTED in what else ()))
     return TableCheck(table.num_rows, (*findings, *_check_rows(table, schema)))
 
 
@@ -214,6 +225,9 @@ class _Cells:
     rules : CellRules
     """
 
+    unlisted: tuple[str, ...] = ()
+    """The most frequent distinct cells that are not in the column's list."""
+
     def __init__(self, values: Any, text: Any, rules: CellRules) -> None:
         self._problem = values if isinstance(values, str) else None
         is_read = isinstance(values, pa.ChunkedArray)
@@ -285,8 +299,9 @@ class _Cells:
         values = column.labels if isinstance(column, Target) else column.values
         unknown = self._cells([value is not None and value not in values for value in self._values])
         if len(unknown):
+            self.unlisted = tuple(cell for cell, _ in Counter(unknown.to_pylist()).most_common(_MAX_UNLISTED))
             yield (
-                f"{len(unknown)} cells are not listed{self._explain_unknown(unknown, values, column)}",
+                f"{len(unknown)} cells {_UNLISTED}{self._explain_unknown(unknown, values, column)}",
                 column.unknown == "refuse",
             )
 
@@ -308,7 +323,11 @@ class _Cells:
         if isinstance(values[0], str) and any(
             cell.casefold() in lowered for cell in unknown.unique().to_pylist()
         ):
-            instead = SPELLINGS_OF_A_CLASS if isinstance(column, Target) else "correct the list"
+            instead = (
+                SPELLINGS_OF_A_CLASS
+                if isinstance(column, Target)
+                else "correct the table, or list each spelling"
+            )
             return f": some differ only in capital letters; {instead}"
         if isinstance(column, Target):
             return f": {SPELLINGS_OF_A_CLASS}; list them, or set unknown: zero"
@@ -332,6 +351,8 @@ class _Cells:
             return
         commas = pc.sum(pc.match_substring_regex(unknown, _DECIMAL_COMMA)).as_py()
         hint = ': with decimal commas; write file: {decimal: ","}' if commas and what == "numbers" else ""
+        if what == "true or false" and any(cell.lower() in _TRUTHS for cell in unknown.unique().to_pylist()):
+            hint = _QUOTE
         yield f"{len(unknown)} cells are not {what}{hint or self._codes(unknown) or _ADVICE}", True
 
     def _codes(self, unknown: Any) -> str:

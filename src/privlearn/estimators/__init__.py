@@ -16,8 +16,9 @@ from privlearn.estimators.svc import PrivateSVC
 from privlearn.imports import export_late
 
 if TYPE_CHECKING:
-    from privlearn.estimators.calibration import Centrable, calibrate_mechanism, default_regularization
+    from privlearn.estimators.calibration import calibrate_mechanism, default_regularization
     from privlearn.estimators.fit import Fit
+    from privlearn.estimators.fit_statistics import Centrable, Requests
     from privlearn.estimators.memory_oracle import MemoryOracle
     from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 else:

@@ -9,28 +9,22 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from scipy.optimize import brentq
 
 from privlearn.accounting import GaussianObjectiveCurves, gaussian_ratio
 from privlearn.errors import InvalidParameter, did_you_mean, preview
+from privlearn.estimators.fit_statistics import Requests, affordable_statistics
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
 from privlearn.mechanisms.release.output import OutputPerturbation
-from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
-from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.mechanisms.task import Task
 
 _SEPARATOR = 10.0  # norm of a weight vector that decides: log-odds of 10 along it
 _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
-_CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
-_USELESS = 0.5  # and with which the mean is not worth having
-_MIN_FOR_MEAN, _MAX_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
-_FOR_SCORES = 0.05  # another such share: it makes the fit's noise 2.5 % larger
 _LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
 _TARGET_DEVIATION = (
     0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
@@ -53,8 +47,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     k solves an equation; and the slack never takes more than 45 % of epsilon.
 
     Numbers learnt from centred rows, or from more columns than records: at least sigma^2 d / (N h v^2), see
-    `_flat_balance`; it matters for few rows. Two classes where a person may weigh more than one record: the same, see
-    `_heavy_balance`.
+    `_flat_balance`; it matters for few rows. Two classes where a person may weigh more than one record: the geometric
+    mean of the first and the last, see `_heavy_balance`.
 
     Softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
 
@@ -113,11 +107,8 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
         slack = task.problems * task.jacobian_slack(strength / task.total)
         deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
         directions = math.sqrt(task.dimension)
-        return max(
-            deviation * directions / max(_SEPARATOR, directions),
-            _flat_balance(task, deviation),
-            _heavy_balance(task, deviation),
-        )
+        usual = max(deviation * directions / max(_SEPARATOR, directions), _flat_balance(task, deviation))
+        return max(usual, math.sqrt(usual * _heavy_balance(task, deviation)))
 
     lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
     return _solve(balance, lower)
@@ -142,7 +133,9 @@ def _heavy_balance(task: Task, deviation: float) -> float:
     """Return the same k for classes, where one person may weigh more than a record of mean weight.
 
     The noise then is that of a far smaller table, and exceeds the curvature of most directions: shrinkage costs little
-    there. Coefficients have a typical size in log-odds along each of the directions that rows fill.
+    there. Coefficients have a typical size in log-odds along each of the directions that rows fill. Flat curvature and
+    the spectrum that decays, which the usual k is for, are the extremes of what a table may have. The default is the
+    geometric mean of the two, whose distance from either is the same on the scale on which errors are symmetric.
     """
     if task.records_of_a_person * task.row_weight_bound <= 1.0 or task.loss.argument != "margin":
         return 0.0
@@ -192,50 +185,6 @@ def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> fl
     return math.sqrt(2.0) * deviation if noise == "laplace" else deviation
 
 
-@dataclass(frozen=True)
-class Centrable:
-    """Public: the number of features and the norm bound of rows that may be centred; ``always`` if they must be."""
-
-    features: int
-    bound: float
-    always: bool
-
-
-def affordable_centring(rows: Centrable, plain: ReleaseMechanism) -> Centring | None:
-    """Return the centring that a mechanism can afford; ``None`` if its noise would be worse than no centre.
-
-    Let r be the ratio of the mechanism's own noise. A mean that is given a share f of r^2 has noise of norm
-    S sqrt(d) / (N r sqrt(f)), where one person changes the sum of the rows by at most S. The share is the one at
-    which that is a twentieth of the rows' bound, between 1 % and 10 %; the fit's noise grows by about half of the
-    share. Where 10 % leave more than half of the bound, rows are not centred (docs/theory/centring.md). Nor are they
-    where the noise of a person who weighs more than one record exceeds the curvature of most directions: what can be
-    learnt there is mostly in the common part of all rows, which centring removes.
-    """
-    relation, whole = plain.task.relation, plain.ratio / plain.task.records_of_a_person
-    moved = row_sum_sensitivity(relation, rows.features, rows.bound)
-    noise = moved * math.sqrt(rows.features) / (plain.task.total * whole * rows.bound)  # with the whole ratio
-    deviation = plain.task.gradient_sensitivity / plain.ratio
-    is_drowned = _heavy_balance(plain.task, deviation) > deviation
-    if (is_drowned or noise > _USELESS * math.sqrt(_MAX_FOR_MEAN)) and not rows.always:
-        return None
-    share = min(max((noise / _CLOSE) ** 2, _MIN_FOR_MEAN), _MAX_FOR_MEAN)
-    return Centring.with_ratios(
-        rows.features,
-        rows.bound,
-        relation,
-        mean=whole * math.sqrt(share),
-        counts=whole * math.sqrt(_FOR_COUNTS),
-    )
-
-
-def _score_counts(plain: ReleaseMechanism) -> ScoreCounts:
-    """Return counts of scores for a twentieth of the squared ratio of a mechanism's own noise."""
-    if not plain.guarantee.is_private:
-        return ScoreCounts(0.0)
-    ratio = plain.ratio * math.sqrt(_FOR_SCORES) / plain.task.records_of_a_person
-    return ScoreCounts.with_ratio(ratio, plain.task.relation)
-
-
 Kind = type[ReleaseMechanism]
 
 
@@ -248,16 +197,15 @@ def calibrate_mechanism(
     calibration: str,
     regularization: str | float,
     points: int | None = None,
-    rows: Centrable | None = None,
-    scored: bool = False,
+    requests: Requests | None = None,
 ) -> ReleaseMechanism:
     """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
 
     ``mechanism="auto"`` is objective perturbation where its theorem holds, output perturbation elsewhere;
     ``noise="auto"`` is Gaussian when delta is above 0, else the calibration's pure noise.
     The task's regularization is a placeholder until it is chosen here. JT13's mechanisms, which ask a model questions,
-    need the number of public points of these questions. Dense rows are centred where a theorem covers that and it
-    reduces the error; ``scored`` adds counts of the scores, from which probabilities are estimated.
+    need the number of public points of these questions. Of the ``requests``, the statistics are released with the
+    model that a theorem covers and that reduce the error.
     """
     kind = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
     if kind.answers_questions:
@@ -276,31 +224,48 @@ def calibrate_mechanism(
     task = dataclasses.replace(task, regularization=chosen)
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
     _refuse_loose_tolerance(task.tolerance, calibrated)
-    gaussian = noise == "gaussian" and task.problems == 1 and takes_statistics(kind, calibration)
-    if gaussian or (scored and not guarantee.is_private):
-        return _add_statistics(calibrated, task, rows, scored, regularization)
-    if scored:
+    requests = Requests() if requests is None else requests
+    if requests.is_scored and guarantee.is_private:
+        _refuse_scores(task, kind, noise, calibration)
+    if takes_statistics(kind, calibration):
+        return _add_statistics(calibrated, task, requests, regularization)
+    return calibrated
+
+
+def _refuse_scores(task: Task, kind: Kind, noise: str, calibration: str) -> None:
+    covered = task.problems == 1 and noise == "gaussian" and takes_statistics(kind, calibration)
+    if not covered:
         raise InvalidParameter(
             "probability=True needs Gaussian noise (delta above 0), tight calibration and two "
             "classes, or softmax, which has probabilities: leave it out, or take PrivateLogisticRegression"
         )
-    return calibrated
 
 
 def _add_statistics(
-    plain: ReleaseMechanism, task: Task, rows: Centrable | None, scored: bool, regularization: str | float
+    plain: ReleaseMechanism, task: Task, requests: Requests, regularization: str | float
 ) -> ReleaseMechanism:
-    """Return the mechanism on centred rows, where that helps, and with counts of its scores, if requested."""
-    private = plain.guarantee.is_private
-    centring = affordable_centring(rows, plain) if rows is not None and private else None
-    counts = _score_counts(plain) if scored else None
-    if centring is None and counts is None:
+    """Return the mechanism together with the statistics that are requested and affordable.
+
+    Rows are not centred where the noise of a person who weighs more than one record exceeds the curvature of most
+    directions: what can be learnt there is mostly in the common part of all rows, which centring removes.
+    """
+    kind = type(plain)
+    if requests.rows is not None and not requests.rows.always and _is_drowned(plain):
+        requests = dataclasses.replace(requests, rows=None)
+    task = dataclasses.replace(task, **affordable_statistics(requests, plain))
+    if not task.statistics:
         return plain
-    task, kind = dataclasses.replace(task, centring=centring, score_counts=counts), type(plain)
     chosen = _choose_regularization(task, plain.guarantee, kind, plain.noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
-    centred: ReleaseMechanism = kind.calibrate(task, plain.guarantee, plain.noise, plain.calibration)
-    return centred
+    together: ReleaseMechanism = kind.calibrate(task, plain.guarantee, plain.noise, plain.calibration)
+    return together
+
+
+def _is_drowned(plain: ReleaseMechanism) -> bool:
+    if plain.noise != "gaussian" or not plain.guarantee.is_private:
+        return False
+    deviation = plain.task.gradient_sensitivity / plain.ratio
+    return _heavy_balance(plain.task, deviation) > deviation
 
 
 _MAX_TOLERANCE_SHARE = 1 / 3  # of the mechanism's noise: a third more of independent noise adds 5 %

@@ -236,7 +236,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         self.classes_ = model.classes
         encoder = model.encoder
         if isinstance(encoder, ArrayEncoder | CentredEncoder) and isinstance(base_of(encoder), ArrayEncoder):
-            self.coef_, self.intercept_ = encoder.unscale(model.coefficients)
+            self.coef_, intercept = encoder.unscale(model.coefficients)
+            self.intercept_ = intercept + model.constants
         elif self.schema is not None:
             self.coef_ = model.coefficients
 

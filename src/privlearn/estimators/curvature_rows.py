@@ -35,7 +35,9 @@ class CurvatureRows(Curvatures):
         self._weights = np.ones(count) if rows.weights is None else rows.weights
         self._persons = rows.persons
         if self._task.classes:
-            self._labels = cast(ClassTargets, rows.targets).labels
+            targets = cast(ClassTargets, rows.targets)
+            self._labels = targets.labels
+            self._base = 0.0 if targets.base is None else targets.base
         else:
             self._signs = rows.targets.signs[0]
             offsets = rows.targets.offsets[0]
@@ -74,7 +76,7 @@ class CurvatureRows(Curvatures):
 
     def _of_classes(self, part: slice, scores: Array) -> Iterator[Array]:
         """Yield the same for softmax, of shape (rows, classes): diag(p) - p p' = sum_k p_k (e_k - p) (e_k - p)'."""
-        weights = self._weights[part, np.newaxis]
+        weights, scores = self._weights[part, np.newaxis], scores + self._base
         powers = np.exp(scores - np.max(scores, axis=1, keepdims=True))
         chances = powers / np.einsum("ik->i", powers)[:, np.newaxis]
         yield weights * (chances - np.eye(self._task.classes)[self._labels[part]])

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.accounting import gaussian_ratio
 from privlearn.arrays import Array
@@ -30,7 +29,7 @@ from privlearn.estimators.learner import Learner, check_array_shape
 from privlearn.estimators.reading import target_column
 from privlearn.estimators.regularizer import divide_by_weights, public_coefficients
 from privlearn.estimators.sample_weights import refuse_weights
-from privlearn.estimators.scikit_learn import check_callers
+from privlearn.estimators.scikit_learn import check_callers, check_columns, check_is_fitted
 from privlearn.estimators.training_rows import Progress, TrainingRows
 from privlearn.features.kernels import LinearKernel
 from privlearn.features.public_map import PublicMap
@@ -74,6 +73,8 @@ class PrivateEstimator(Learner):
     _default_loss: ClassVar[str]
     stands_for: int | None = None
     """Public: how many records the rows stand for, if they are a public sample of other records."""
+    releases_statistics: bool = True
+    """Public: whether the shares of classes, or centre and spread of numbers, may be released with the model."""
 
     coefficients_: Array
     certificate_: Certificate
@@ -158,7 +159,7 @@ class PrivateEstimator(Learner):
         lifted = lift(self, public)
         prior = public_coefficients(self.regularize_towards, lifted, self.loss_for(lifted.targets))
         lifted = dataclasses.replace(lifted, prior=prior)
-        return Fit(self, divide_by_weights(lifted, self.regularization_weights))
+        return Fit(self, divide_by_weights(lifted, self.regularization_weights)).with_public_offsets()
 
     def read_rows(self, X: Any, y: Any, private: bool, sample_weight: Any = None) -> TrainingRows:
         remote = rows_on_cluster(X)
@@ -208,10 +209,10 @@ class PrivateEstimator(Learner):
         """
         if self.select_loss().argument == "residual":
             return math.inf
-        if not guarantee.is_private:
-            return 0.0
         if not self._is_gaussian(guarantee):
             return math.inf
+        if not guarantee.is_private:
+            return 0.0
         return guarantee.relation.gradients * weight / gaussian_ratio(guarantee.epsilon, guarantee.delta)
 
     def _is_gaussian(self, guarantee: Guarantee) -> bool:
@@ -256,7 +257,7 @@ class PrivateEstimator(Learner):
         check_is_fitted(self)
         if self.column_bounds is not None or isinstance(base_of(self.release_.model.encoder), ArrayEncoder):
             check_array_shape(X)
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_columns(self, X, reset=False)
         return self.release_.model
 
     def _rows(self, X: Any) -> Any:

@@ -17,24 +17,35 @@ from privlearn.budget.composition import Cost
 from privlearn.data.encoding.arrays import CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.parts import Part
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import Schema, as_schema
+from privlearn.data.schema.target import Target
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, preview
-from privlearn.estimators.calibration import Centrable, calibrate_mechanism, check_tolerance
+from privlearn.estimators.calibration import calibrate_mechanism, check_tolerance
 from privlearn.estimators.cluster.oracle import ClusterOracle
 from privlearn.estimators.cluster.rows import FeaturesOnCluster
+from privlearn.estimators.fit_statistics import Centrable, Requests
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.training_rows import RowIndices, TrainingRows, show_progress
+from privlearn.estimators.training_rows import (
+    ClassTargets,
+    NumberTargets,
+    RowIndices,
+    TrainingRows,
+    show_progress,
+)
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import ReleaseMechanism
+from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
+from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.search.search import Search
 from privlearn.mechanisms.statistics.score_odds import log_odds_from_counts
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
+from privlearn.relation import get_relation
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import RawEncoder, describe_encoding
 from privlearn.release.model import LinearModel, Model
+from privlearn.release.score_map import ScoreMap, map_of_locations, map_of_target, offsets_of_shares
 
 if TYPE_CHECKING:
     from privlearn.estimators.estimator import PrivateEstimator
@@ -74,8 +85,7 @@ class Fit:
             calibration=estimator.calibration,
             regularization=estimator.regularization_for(self.rows.total),
             points=None if points is None else len(points),
-            rows=self._centrable(),
-            scored=self._is_scored(),
+            requests=self._requests(),
         )
         if estimator.centre is True and guarantee.is_private and mechanism.task.centring is None:
             raise InvalidParameter(
@@ -100,6 +110,55 @@ class Fit:
             return None  # sparse rows would not be sparse around a mean
         return Centrable(self.rows.dimension - encoder.fit_intercept, encoder.row_bound, centre is True)
 
+    def _requests(self) -> Requests:
+        """Public: return the statistics that may be released with the model."""
+        targets = self.rows.targets
+        requests = Requests(self._centrable(), self._is_scored())
+        releases = self.estimator.releases_statistics and targets.score_map is None
+        if not (releases and self._may_have_offsets()):
+            return requests
+        if isinstance(targets, ClassTargets):
+            weights = targets.class_weights
+            ratio = 1.0 if weights is None else float(weights.max() / weights.min())
+            return dataclasses.replace(requests, classes=len(targets.classes), weight_ratio=ratio)
+        typical = None if self._target is None else self._target.typical
+        bounds = np.atleast_2d(cast(NumberTargets, targets).target_bounds).tolist()
+        ranges = tuple((lower, upper, typical) for lower, upper in bounds)
+        return dataclasses.replace(requests, targets=ranges)
+
+    @property
+    def _target(self) -> Target | None:
+        """Public: return the schema's target, if there is a schema that states one."""
+        schema = self.estimator.schema
+        return None if schema is None else as_schema(schema).target
+
+    def _may_have_offsets(self) -> bool:
+        """Public: return whether scores may have offsets and units, from public numbers or released ones.
+
+        Not around a public model, with weights of the regularizer, without an intercept, in the papers' calibrations
+        and mechanisms, which are as printed, and for losses of classes without probabilities.
+        """
+        estimator, rows = self.estimator, self.rows
+        kind, _ = estimator.select_mechanism()
+        known = mechanisms_of(ReleaseMechanism)
+        covered = takes_statistics(known.get(kind, OutputPerturbation), estimator.calibration)
+        plain = estimator.fit_intercept and rows.prior is None and rows.scales is None
+        loss = estimator.loss_for(rows.targets)
+        return covered and plain and (loss.argument == "residual" or loss.link != "none")
+
+    def with_public_offsets(self) -> Fit:
+        """Public: return the fit with the offsets or the unit of a public model, or else of the schema's target."""
+        public = self.estimator.regularize_towards
+        if isinstance(public, Release):
+            # Verification accepts its offsets where the certificate states its norm.
+            return self.on(self.rows.with_score_map(public.model.score_map if self.rows.prior_norm else None))
+        targets, target = self.rows.targets, self._target
+        if target is None or not self._may_have_offsets():
+            return self
+        weights = targets.class_weights if isinstance(targets, ClassTargets) else None
+        score_map = map_of_target(target, weights, self.estimator.loss_for(targets))
+        return self.on(self.rows.with_score_map(score_map))
+
     def _is_scored(self) -> bool:
         """Public: return whether to estimate probabilities that the loss does not have itself."""
         probability = self.estimator.probability
@@ -117,7 +176,7 @@ class Fit:
         """Touch the data: return what the mechanism releases, its noise included; see `model`."""
         if (mechanism.task.centring is not None) != isinstance(self.rows.encoder, CentredEncoder):
             raise InvalidParameter(
-                "this mechanism is for centred rows. Run it on `centre_rows(mechanism, randomness)`"
+                "this mechanism is for centred rows. Run it on `apply_statistics(mechanism, randomness)`"
             )
         return mechanism.run(self.oracle(mechanism.task), randomness)
 
@@ -131,7 +190,29 @@ class Fit:
         """Public: return coefficients over the rows' features."""
         return released if self.rows.prior is None else released + self.rows.prior
 
-    def centre_rows(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
+    def apply_statistics(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
+        """Touch the data: return the fit with the offsets, targets and rows that follow from released statistics."""
+        task, rows, oracle = mechanism.task, self.rows, self.oracle(mechanism.task)
+        if task.class_counts is not None:
+            targets = cast(ClassTargets, rows.targets)
+            shares = task.class_counts.run(oracle, task.total, randomness, self._counts_add_up())
+            offsets = offsets_of_shares(shares, targets.class_weights, task.loss.argument == "classes")
+            rows = rows.with_score_map(ScoreMap(offsets))
+        if task.target_locations is not None:
+            bounds = cast(NumberTargets, rows.targets).target_bounds
+            total = task.total if task.row_weight_bound == 1.0 else None
+            locations = task.target_locations.run(oracle, total, randomness)
+            pairs = [(location.centre, location.spread) for location in locations]
+            rows = rows.with_score_map(map_of_locations(bounds, pairs))
+        return self.on(rows)._centre_rows(mechanism, randomness)
+
+    def _counts_add_up(self) -> bool:
+        """Public: return whether counts of the classes add up to the task's number of records or persons."""
+        rows, relation = self.rows, get_relation(self.estimator.neighbours)
+        has_all = cast(ClassTargets, rows.targets).ignored is None and rows.row_weight_bound == 1.0
+        return relation.count_is_public and has_all and rows.rows_per_person == 1
+
+    def _centre_rows(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fit:
         """Touch the data: return the fit on centred rows, if the mechanism centres them; their centre is released."""
         task, rows = mechanism.task, self.rows
         if task.centring is None:
@@ -148,7 +229,7 @@ class Fit:
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: return the release; call it after the ledger is charged."""
         try:
-            work = self.centre_rows(mechanism, randomness)
+            work = self.apply_statistics(mechanism, randomness)
             released = work.run(mechanism, randomness)
             model = work._add_probabilities(work.model(released, mechanism), mechanism, released, randomness)
         finally:
@@ -194,7 +275,9 @@ class Fit:
 
     def of(self, estimator: PrivateEstimator) -> Fit:
         """Return the fit of another estimator, which reads and lifts rows alike, on the same rows."""
-        return Fit(estimator, estimator.apply_weights(self.rows))
+        # Offsets follow from the loss, the calibration and the weights of classes, which candidates of a search vary.
+        rows = estimator.apply_weights(self.rows.with_score_map(None))
+        return Fit(estimator, rows).with_public_offsets()
 
 
 class Payer(Protocol):

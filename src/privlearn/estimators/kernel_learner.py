@@ -9,8 +9,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
-from sklearn.utils.validation import check_is_fitted
-
 from privlearn.arrays import Array
 from privlearn.data.parts import part_of, require_public, without_part
 from privlearn.data.schema.schema import SchemaLike
@@ -20,7 +18,7 @@ from privlearn.estimators.kernel_fit import session_task
 from privlearn.estimators.kernel_machine import KernelMachine, PointReader, SessionLandmarks, read_objects
 from privlearn.estimators.learner import Learner
 from privlearn.estimators.reading import first_rows_of_persons
-from privlearn.estimators.scikit_learn import check_callers
+from privlearn.estimators.scikit_learn import check_callers, check_is_fitted
 from privlearn.estimators.target_readers import ClassReader, NumberReader, TargetBounds
 from privlearn.estimators.training_rows import ClassTargets, Targets, TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix

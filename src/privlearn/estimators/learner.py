@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from privlearn.data.encoding.arrays import ArrayEncoder, bounded_array, schema_of_bounds
 from privlearn.data.encoding.encoder import SchemaEncoder
@@ -22,8 +21,9 @@ from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, preview
+from privlearn.estimators.reading import read_bounded
 from privlearn.estimators.sample_weights import refuse_weights, weigh_rows
-from privlearn.estimators.scikit_learn import BaseEstimator
+from privlearn.estimators.scikit_learn import BaseEstimator, check_columns
 from privlearn.estimators.target_readers import ClassReader, NumberReader
 from privlearn.estimators.training_rows import Targets, TrainingRows
 from privlearn.features.kernel import Kernel
@@ -138,15 +138,13 @@ class Learner(BaseEstimator, ABC):
         encoder: SchemaEncoder | ArrayEncoder
         if self.column_bounds is not None:
             schema = schema_of_bounds(self.column_bounds)
-            X = bounded_array(X, schema)
-            encoder = SchemaEncoder(
-                schema, fit_intercept=self.fit_intercept, resolution=self.resolution(schema, rows)
-            )
+            array = bounded_array(X, schema)
+            encoder, features = read_bounded(schema, array, self.fit_intercept, self.resolution)
         else:
             norm_bound = _max_norm(X) if self.norm_bound is None else self.norm_bound
             encoder = ArrayEncoder(norm_bound, columns, fit_intercept=self.fit_intercept)
-        features = encoder.encode(X, may_be_empty=True)
-        validate_data(self, X, reset=True, skip_check_array=True)
+            features = encoder.encode(X, may_be_empty=True)
+        check_columns(self, X, reset=True)
         return TrainingRows(features, encoder, targets, features.shape[0])
 
     def _map_rows(self, X: Any, targets: Targets) -> TrainingRows:
@@ -220,6 +218,7 @@ class Learner(BaseEstimator, ABC):
             averaged=rows.person_weights is not None,
             classes=dimension // features if loss.argument == "classes" else 0,
             prior_norm=rows.prior_norm,
+            offset_bound=rows.targets.offset_bound,
             largest_ridge=rows.largest_ridge,
             row_weight_bound=rows.row_weight_bound,
         )

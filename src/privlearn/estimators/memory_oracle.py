@@ -18,6 +18,7 @@ from privlearn.data.sources.row_source import row_blocks
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Progress, TrainingRows
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.statistics.centring import Centre, Centres
+from privlearn.mechanisms.statistics.class_counts import CountsClasses
 from privlearn.mechanisms.statistics.exact_counts import UNIT, count
 from privlearn.mechanisms.statistics.locations import CountsTargets, Grid
 from privlearn.mechanisms.statistics.score_counts import CountsScores
@@ -30,7 +31,7 @@ from privlearn.solvers.problem import Problem, Rows
 from privlearn.solvers.solve import minimise
 
 
-class MemoryOracle(DataOracle, Centres, CountsScores, CountsTargets):
+class MemoryOracle(DataOracle, Centres, CountsClasses, CountsScores, CountsTargets):
     """Query rows in this process, under a task.
 
     Parameters
@@ -70,8 +71,9 @@ class MemoryOracle(DataOracle, Centres, CountsScores, CountsTargets):
         targets = self._rows.targets
         if self._task.loss.argument == "classes":
             margins = self._margins(coefficients.reshape(self._task.classes, -1))
-            labels = cast(ClassTargets, targets).labels
-            return multinomial_gradient(self._blocks, labels, self._weights, margins).reshape(1, -1)
+            classes = cast(ClassTargets, targets)
+            margins = margins if classes.base is None else margins + classes.base
+            return multinomial_gradient(self._blocks, classes.labels, self._weights, margins).reshape(1, -1)
         problems = zip(targets.signs, targets.offsets, self._margins(coefficients).T, strict=True)
         return np.array([self._gradient(*problem) for problem in problems])
 
@@ -112,16 +114,26 @@ class MemoryOracle(DataOracle, Centres, CountsScores, CountsTargets):
 
     def score_counts(self, coefficients: Array, edges: Array) -> Array:
         targets = cast(ClassTargets, self._rows.targets)
-        scores = [row_scores(block, coefficients)[:, 0] for _, block in row_blocks(self._rows.features)]
+        offset = 0.0 if targets.base is None else targets.base[0]  # a public model's, next to another loss
+        scores = [
+            row_scores(block, coefficients)[:, 0] + offset for _, block in row_blocks(self._rows.features)
+        ]
         width = len(edges) + 1
         cells = targets.labels * width + np.searchsorted(edges, np.concatenate([np.zeros(0), *scores]))
         if targets.ignored is not None:
             cells = np.where(targets.ignored, -1, cells)
         return count(cells, 2 * width, self._rows.counted).reshape(2, width)
 
+    def class_counts(self) -> Array:
+        targets = cast(ClassTargets, self._rows.targets)
+        cells = targets.labels.astype(np.int64)
+        if targets.ignored is not None:
+            cells[targets.ignored] = -1
+        return count(cells, len(targets.classes), self._rows.counted)
+
     def target_counts(self, grids: Sequence[Grid]) -> Array:
         columns = zip(grids, cast(NumberTargets, self._rows.targets).values, strict=True)
-        return np.concatenate([grid.count(column, self._rows.person_weights) for grid, column in columns])
+        return np.concatenate([grid.count(column, self._rows.counted) for grid, column in columns])
 
     @property
     def _without_constant(self) -> int:
@@ -202,6 +214,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores, CountsTargets):
             total=rows.total,
             row_weights=rows.weights,
             linear=None if linear is None else linear.reshape(classes, -1),
+            offsets=targets.base,
             tolerance=self._within_reach(regularization, linear).tolerance,
             progress=self._progress_of(0, 1),
         ).coefficients

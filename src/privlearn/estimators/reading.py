@@ -24,7 +24,7 @@ from privlearn.data.schema.target import Target
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import read_each
-from privlearn.data.sources.table import as_table
+from privlearn.data.sources.table import as_source, as_table
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 
@@ -96,11 +96,8 @@ class ReadColumns:
         resolution = resolve(schema, weights.count)
         if resolution is not None:
             encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
-        features: Any = encoder.expand_lazily(self.cells)
-        if len(features) * encoder.row_bytes <= IN_MEMORY:
-            features = features.for_many_passes()
         return TrainingRows(
-            features,
+            expand_cells(encoder, self.cells),
             encoder,
             targets,
             weights.count,
@@ -110,6 +107,23 @@ class ReadColumns:
             relative_weights=weights.relative,
             row_weight_bound=schema.row_weight_bound,
         )
+
+
+def expand_cells(encoder: SchemaEncoder, cells: PackedCells) -> Any:
+    """Return the features of cells: in memory if they are small, else expanded in each pass."""
+    features = encoder.expand_lazily(cells)
+    return features.for_many_passes() if len(features) * encoder.row_bytes <= IN_MEMORY else features
+
+
+def read_bounded(schema: Schema, X: Any, fit_intercept: bool, resolve: Resolve) -> tuple[SchemaEncoder, Any]:
+    """Touch the data, block by block: return the encoder and the features of an array with bounds per column."""
+    encoder, cells = SchemaEncoder(schema, fit_intercept=fit_intercept), PackedCells()
+    for part in as_source(X, list(schema.columns)).blocks():
+        cells.add(encoder.cells(part))
+    resolution = resolve(schema, len(cells))
+    if resolution is not None:
+        encoder = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolution)
+    return encoder, expand_cells(encoder, cells)
 
 
 def read_columns(

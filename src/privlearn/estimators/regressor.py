@@ -134,8 +134,11 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         if isinstance(encoder, ArrayEncoder | CentredEncoder) and isinstance(base_of(encoder), ArrayEncoder):
             lower, upper = np.array(model.target_bounds).T
             slopes, intercept = encoder.unscale(model.coefficients if lower.ndim else model.coefficients[0])
-            half = (upper - lower) / 2.0
-            self.coef_, self.intercept_ = (half * slopes.T).T, lower + half * (1.0 + intercept)
+            half, stretch, constants = (upper - lower) / 2.0, model.stretches, model.constants
+            if not lower.ndim:
+                stretch, constants = stretch[0], constants[0]
+            self.coef_ = (half * stretch * slopes.T).T
+            self.intercept_ = lower + half * (1.0 + constants + stretch * intercept)
         elif self.schema is not None:
             lower, upper = cast(tuple[float, float], model.target_bounds)
-            self.coef_ = model.coefficients * (upper - lower) / 2.0
+            self.coef_ = model.coefficients * model.stretches[0] * (upper - lower) / 2.0

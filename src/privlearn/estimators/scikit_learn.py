@@ -1,7 +1,7 @@
-"""The border to scikit-learn: its base classes with types, and `check_callers`.
+"""The border to scikit-learn: its protocol for estimators, and `check_callers`.
 
-mypy assumes that a class with an untyped base has every attribute. So type checking sees the stubs below, and Python
-imports scikit-learn's own classes.
+Importing scikit-learn takes longer than a fit of a small table, so the protocol is spelled out here as scikit-learn's
+guide for developers describes it, and scikit-learn itself is imported when one of its tools asks.
 
 `check_callers` refuses to be fitted inside tools of scikit-learn that would break the guarantee. scikit-learn does not
 pass an estimator its caller, so the stack is inspected: best effort, against mistakes and not against malice.
@@ -11,46 +11,180 @@ the result afterwards (docs/how-to/scikit-learn.md).
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer
-from sklearn.utils import get_tags
+import numpy as np
 
 from privlearn.errors import InvalidParameter
 
-if TYPE_CHECKING:
 
-    class BaseEstimator:
-        """Parameters by name."""
+class BaseEstimator:
+    """Parameters by name, tags and notebook display, as scikit-learn's tools expect them of an estimator."""
 
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
-        def __getstate__(self) -> object: ...
-        def __sklearn_tags__(self) -> Any: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep`` also those of an estimator among them."""
+        params = {name: getattr(self, name) for name in self._defaults()}
+        for name, value in list(params.items()) if deep else ():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                params |= {f"{name}__{inner}": part for inner, part in value.get_params().items()}
+        return params
 
-    class ClassifierMixin:
-        """Accuracy."""
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, ``estimator__epsilon`` for one of an estimator among them."""
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            own, within, inner = name.partition("__")
+            if own not in self._defaults():
+                raise ValueError(
+                    f"Invalid parameter {own!r} for estimator {type(self).__name__}. "
+                    f"Valid parameters are: {sorted(self._defaults())}."
+                )
+            if within:
+                nested.setdefault(own, {})[inner] = value
+            else:
+                setattr(self, own, value)
+        for own, inner_params in nested.items():
+            getattr(self, own).set_params(**inner_params)
+        return self
 
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """Return the constructor's parameters with their defaults."""
+        parameters = inspect.signature(cls.__init__).parameters
+        return {name: each.default for name, each in sorted(parameters.items()) if name != "self"}
 
-    class RegressorMixin:
-        """Coefficient of determination."""
+    def __repr__(self) -> str:
+        given = {name: getattr(self, name) for name in self._defaults()}
+        changed = [
+            f"{name}={_shorten(repr(given[name]))}"
+            for name, default in self._defaults().items()
+            if repr(given[name]) != repr(default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+    def _repr_html_(self) -> str:
+        """Return scikit-learn's display of estimators in notebooks."""
+        from sklearn.utils import estimator_html_repr
 
-    class MetaEstimatorMixin:
-        """Holds another estimator."""
+        return str(estimator_html_repr(self))
 
-else:
-    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
 
-__all__ = ["BaseEstimator", "ClassifierMixin", "MetaEstimatorMixin", "RegressorMixin", "check_callers"]
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+    def set_fit_request(self, *, sample_weight: bool | str | None) -> Self:
+        """State whether scikit-learn's metadata routing passes ``sample_weight`` to `fit`."""
+        return self._request("fit", sample_weight)
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
+        """State whether scikit-learn's metadata routing passes ``sample_weight`` to `score`."""
+        return self._request("score", sample_weight)
+
+    def get_metadata_routing(self) -> Any:
+        """Return what scikit-learn's metadata routing passes to which method."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        stored = self.__dict__.get("_metadata_request")  # `clone` copies an attribute of this name
+        if stored is not None:
+            return stored
+        requests = MetadataRequest(owner=self)
+        for method in ("fit", "score"):
+            if "sample_weight" in inspect.signature(getattr(self, method)).parameters:
+                getattr(requests, method).add_request(param="sample_weight", alias=None)
+        return requests
+
+    def _request(self, method: str, alias: bool | str | None) -> Self:
+        requests = self.get_metadata_routing()
+        getattr(requests, method).add_request(param="sample_weight", alias=alias)
+        self._metadata_request = requests
+        return self
+
+
+class ClassifierMixin:
+    """Score and tags of a classifier."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict` on these rows."""
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type, tags.classifier_tags, tags.target_tags.required = (
+            "classifier",
+            ClassifierTags(),
+            True,
+        )
+        return tags
+
+
+class RegressorMixin:
+    """Score and tags of a regression."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination of `predict` on these rows."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import RegressorTags
+
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type, tags.regressor_tags, tags.target_tags.required = (
+            "regressor",
+            RegressorTags(),
+            True,
+        )
+        return tags
+
+
+def check_is_fitted(estimator: Any, attribute: str = "") -> None:
+    """Raise scikit-learn's NotFittedError before `fit`."""
+    state = vars(estimator)
+    if attribute in state or (not attribute and any(name.endswith("_") and name[0] != "_" for name in state)):
+        return
+    from sklearn.exceptions import NotFittedError
+
+    raise NotFittedError(
+        f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+        "using this estimator."
+    )
+
+
+def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Store number and names of an array's columns in `fit`; compare them later, with scikit-learn's messages."""
+    if hasattr(X, "columns") or hasattr(X, "__dataframe__") or hasattr(estimator, "feature_names_in_"):
+        from sklearn.utils.validation import validate_data
+
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return
+    columns = int((X if hasattr(X, "shape") else np.asarray(X)).shape[1])
+    if reset:
+        estimator.n_features_in_ = columns
+    elif columns != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {columns} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input"
+        )
+
+
+_SHOWN = 60
+
+
+def _shorten(text: str) -> str:
+    """Return the representation of a parameter on one line, long ones cut: public points may be a table."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+
 
 _VALIDATION = "sklearn.model_selection._validation"
 _HARMLESS = ("sklearn.base", "sklearn.utils", "sklearn.pipeline", _VALIDATION)
@@ -75,7 +209,7 @@ def check_callers(*, charging: bool = False, seedable: bool = True) -> None:
     validating = False
     for frame in _frames(sys._getframe(1)):
         caller = frame.f_locals.get("self")
-        if isinstance(caller, Pipeline):
+        if "sklearn.pipeline" in sys.modules and isinstance(caller, sys.modules["sklearn.pipeline"].Pipeline):
             _check_steps(caller, instead)
         module = str(frame.f_globals.get("__name__", ""))
         # A worker process of a search does not see the search itself, but the parameters that it tries.
@@ -95,7 +229,7 @@ def check_callers(*, charging: bool = False, seedable: bool = True) -> None:
         )
 
 
-def _check_steps(pipeline: Pipeline, instead: str) -> None:
+def _check_steps(pipeline: Any, instead: str) -> None:
     for name, step in pipeline.steps[:-1]:
         if _reads_rows(step):
             raise InvalidParameter(
@@ -108,6 +242,12 @@ def _check_steps(pipeline: Pipeline, instead: str) -> None:
 
 def _reads_rows(step: Any) -> bool:
     """Return whether a step is fitted on rows; not if it is frozen, tagged as stateless, or made of such parts."""
+    from sklearn.compose import ColumnTransformer  # slow to import: only behind a pipeline
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.pipeline import FeatureUnion, Pipeline
+    from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer
+    from sklearn.utils import get_tags
+
     if step is None or isinstance(step, str | FrozenEstimator):
         return False
     # Exact types: a subclass may read rows in its `fit`.

@@ -16,7 +16,6 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.utils import check_consistent_length, column_or_1d
 
 from privlearn.arrays import Array
 from privlearn.data.encoding.column_cells import MISSING, UNKNOWN, codes
@@ -149,16 +148,24 @@ def as_answers(y: Any) -> Any:
     """Return one label or number per row, a list as objects: as an array of one type, one cell could decide for all."""
     if isinstance(y, list | tuple):
         y = safely(lambda: np.asarray(y, dtype=object), "y must be a list of one label or number per row")
-    one_dimensional = isinstance(y, pa.Array | pa.ChunkedArray) or len(getattr(y, "shape", ())) == 1
-    return y if one_dimensional else column_or_1d(y, warn=True)
+    if isinstance(y, pa.Array | pa.ChunkedArray) or len(getattr(y, "shape", ())) == 1:
+        return y
+    from sklearn.utils import column_or_1d  # slow to import
+
+    return column_or_1d(y, warn=True)
 
 
 def check_same_length(X: Any, y: Any) -> None:
     """Raise DataError unless there is one answer for each row."""
-    safely(
-        lambda: check_consistent_length(X, y),
-        "X and y have inconsistent numbers of samples: give one label or number for each row",
-    )
+    if _count(X) != _count(y):
+        raise DataError("X and y have inconsistent numbers of samples: give one label or number for each row")
+
+
+def _count(rows: Any) -> int:
+    """Return the number of rows of an array, matrix, table or list."""
+    if getattr(rows, "shape", ()):
+        return int(rows.shape[0])
+    return len(rows) if hasattr(rows, "__len__") else len(np.asarray(rows))
 
 
 def check_classes(classes: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import dataclasses
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -22,6 +22,7 @@ from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
 from privlearn.release.encoders import Encoder
 from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, on_grid, prior_norm
 from privlearn.release.model import LinearModel, Model, RegressionModel, target_values
+from privlearn.release.score_map import MAX_TARGET, ScoreMap
 from privlearn.solvers.losses import LossProperties
 from privlearn.solvers.problem import Features
 
@@ -33,7 +34,16 @@ RowIndices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Targets(ABC):
-    """PRIVATE: each row's answer, as losses take it, with the public properties of all answers."""
+    """PRIVATE: each row's answer, as losses take it, with the public properties of all answers.
+
+    Parameters
+    ----------
+    score_map : ScoreMap, optional
+        Public or released: offsets of the functions' scores, log-odds without any column; for numbers their centre and
+        unit. By default products with the coefficients are the scores.
+    """
+
+    score_map: ScoreMap | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def shape(self, features: int, loss: LossProperties) -> tuple[int, int]:
@@ -70,6 +80,11 @@ class Targets(ABC):
     @abstractmethod
     def offsets(self) -> list[Array | None]:
         """PRIVATE: return, for each function, what the loss subtracts from the margins."""
+
+    @property
+    @abstractmethod
+    def offset_bound(self) -> float:
+        """Public: return a bound on the offsets of a row's scores, beyond targets in [-1, 1]."""
 
     @property
     @abstractmethod
@@ -123,7 +138,18 @@ class ClassTargets(Targets):
 
     def model(self, encoder: Encoder, coefficients: Array, loss: LossProperties) -> LinearModel:
         weights = None if self.class_weights is None else tuple(self.class_weights.tolist())
-        return LinearModel(encoder, coefficients, self.classes, loss.link, class_weights=weights)
+        return LinearModel(
+            encoder, coefficients, self.classes, loss.link, class_weights=weights, score_map=self.score_map
+        )
+
+    @property
+    def base(self) -> Array | None:
+        """Public: return the offset of each function's score; None if there are none."""
+        return None if self.score_map is None else self.score_map.offsets
+
+    @property
+    def offset_bound(self) -> float:
+        return 0.0 if self.base is None else float(np.linalg.norm(self.base))
 
     @property
     def answers(self) -> NDArray[Any]:
@@ -135,7 +161,9 @@ class ClassTargets(Targets):
 
     @property
     def offsets(self) -> list[Array | None]:
-        return [None] * len(self._positives)
+        if self.base is None:
+            return [None] * len(self._positives)
+        return [-odds * signs for odds, signs in zip(self.base, self.signs, strict=True)]
 
     @property
     def weights(self) -> Array | None:
@@ -144,7 +172,7 @@ class ClassTargets(Targets):
         return product(by_class, by_label)
 
     def errors(self, scores: Array) -> Array:
-        wrong = _likeliest(scores) != self.labels
+        wrong = _likeliest(scores if self.base is None else scores + self.base) != self.labels
         return np.asarray(wrong if self.ignored is None else wrong & ~self.ignored, dtype=np.float64)
 
     @property
@@ -181,10 +209,17 @@ class NumberTargets(Targets):
         return {"target_bounds": np.array(self.target_bounds).tolist()}
 
     def predict(self, scores: Array) -> NDArray[Any]:
-        return target_values(scores, self.target_bounds)
+        return target_values(self._in_bounds(scores), self.target_bounds)
+
+    def _in_bounds(self, scores: Array) -> Array:
+        return scores if self.score_map is None else self.score_map.apply(scores)
 
     def model(self, encoder: Encoder, coefficients: Array, loss: LossProperties) -> RegressionModel:
-        return RegressionModel(encoder, coefficients, self.target_bounds)
+        return RegressionModel(encoder, coefficients, self.target_bounds, score_map=self.score_map)
+
+    @property
+    def offset_bound(self) -> float:
+        return 0.0 if self.score_map is None else MAX_TARGET - 1.0
 
     @property
     def answers(self) -> NDArray[Any]:
@@ -196,7 +231,14 @@ class NumberTargets(Targets):
 
     @property
     def offsets(self) -> list[Array | None]:
-        return list(self._columns)
+        if self.score_map is None:
+            return list(self._columns)
+        offsets, stretch = self.score_map.offsets, self.score_map.stretches
+        with np.errstate(over="ignore"):  # a warning would depend on the numbers; infinite ones are cut, too
+            return [
+                np.clip((column - offset) / factor, -MAX_TARGET, MAX_TARGET)
+                for column, offset, factor in zip(self._columns, offsets, stretch, strict=True)
+            ]
 
     @property
     def values(self) -> list[Array]:
@@ -208,7 +250,7 @@ class NumberTargets(Targets):
 
     def errors(self, scores: Array) -> Array:
         """PRIVATE: return half the absolute error; the mean of several numbers."""
-        apart = np.abs(np.clip(scores, -1.0, 1.0) - np.column_stack(self._columns))
+        apart = np.abs(np.clip(self._in_bounds(scores), -1.0, 1.0) - np.column_stack(self._columns))
         return np.asarray(np.minimum(apart / 2.0, 1.0).mean(axis=1))
 
     @property
@@ -306,6 +348,10 @@ class TrainingRows:
         return dataclasses.replace(
             self.targets.model(encoder, output.model_coefficients, loss), output=output
         )
+
+    def with_score_map(self, score_map: ScoreMap | None) -> TrainingRows:
+        """Return the rows with offsets and units of scores, which are public or released."""
+        return dataclasses.replace(self, targets=dataclasses.replace(self.targets, score_map=score_map))
 
     def take(self, indices: RowIndices, expected: int | None = None) -> TrainingRows:
         """Return some of the rows as a table; ``expected`` replaces their number where that is private."""

@@ -130,10 +130,9 @@ class Intervals:
         names = [*(f"x[{column}]" for column in range(weights.shape[1])), "intercept"]
         functions = np.vstack([weights.T, np.asarray(constants)[np.newaxis]])
         if not isinstance(model, RegressionModel):
-            return self._name_coefficients(names, functions)
-        lower, upper = bounds_of(model)
-        half = (upper - lower) / 2.0
-        return self.linear(half * functions, names, offset=np.eye(len(names))[-1] * (lower + half))
+            return self._name_coefficients(names, functions, is_array=True)
+        origin = from_unit(model.constants, bounds_of(model), clamp=False)
+        return self.linear(self.unit_width * functions, names, offset=np.eye(len(names))[-1] * origin)
 
     def effect(self, column: str, label: Any = None) -> Band:
         """Return the effect of a column's values on the score, less its mean; for several classes, on ``label``'s.
@@ -157,12 +156,12 @@ class Intervals:
 
     @property
     def unit_width(self) -> float:
-        """Return a score of 1 in the target's units; 1 for classes."""
+        """Return a product <w, x> of 1 in the target's units; 1 for classes."""
         model = self.release.model
         if not isinstance(model, RegressionModel):
             return 1.0
         lower, upper = bounds_of(model)
-        return (upper - lower) / 2.0
+        return float(model.stretches[0]) * (upper - lower) / 2.0
 
     @property
     def labels(self) -> list[Any]:
@@ -199,10 +198,11 @@ class Intervals:
         rows = np.vstack([_dense(block) for block in encode_blocks(model.encoder, X)])
         names = list(range(len(rows)))
         if isinstance(model, RegressionModel):
-            return _map_band(self.linear(rows, names), lambda units: from_unit(units, bounds_of(model)))
+            band = self.linear(model.stretches[0] * rows, names, offset=model.constants[0])
+            return _map_band(band, lambda units: from_unit(units, bounds_of(model)))
         if model.link == "softmax":
             return self._softmax(rows, self._class_index(label))
-        band = self.linear(rows, names)
+        band = self.linear(rows, names, offset=model.constants[0])
         return _map_band(band, expit) if model.link == "logistic" else band
 
     def linear(self, functions: Array, names: Sequence[Any], offset: Array | float = 0.0) -> Band:
@@ -211,12 +211,16 @@ class Intervals:
         half = self.uncertainty.half_widths(functions, self.level)
         return Band(list(names), estimate, estimate - half, estimate + half, self.level, self.kind)
 
-    def _name_coefficients(self, names: list[str], functions: Array) -> Band:
+    def _name_coefficients(self, names: list[str], functions: Array, is_array: bool = False) -> Band:
+        """Return named coefficients; of arrays the last one is the intercept, which includes the offset."""
         model = self.release.model
         classes = len(model.coefficients)
         if classes > 1 and isinstance(model, LinearModel):
             names = [f"{label}: {name}" for label in model.classes for name in names]
-        return self.linear(np.asarray(np.kron(np.eye(classes), functions)), names)
+        offset = np.kron(model.constants, np.arange(len(functions)) == len(functions) - 1)
+        return self.linear(
+            np.asarray(np.kron(np.eye(classes), functions)), names, offset if is_array else 0.0
+        )
 
     def of_class(self, directions: Array, label: Any = None) -> Array:
         """Return functions of one class's coefficients as functions of all; of several classes, against their mean."""
@@ -239,7 +243,7 @@ class Intervals:
 
     def _softmax(self, rows: Array, index: int) -> Band:
         """Return probabilities of one class, by the derivative of its log-odds at the released coefficients."""
-        scores = rows @ self.release.model.coefficients.T
+        scores = rows @ self.release.model.coefficients.T + self.release.model.constants
         others = scores.copy()
         others[:, index] = -np.inf
         derivatives = -softmax(others, axis=1)

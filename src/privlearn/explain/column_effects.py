@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.encoders import FourierEncoder, feature_columns
 from privlearn.release.model import RegressionModel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ALLOWANCE = 2.0
 """Factor for both misfits, which are rough: a line fitted where values are dense may miss the curve elsewhere by up to
@@ -158,6 +161,30 @@ class Effects:
         joint = [f"{len(pairs)} pairs of columns: at most {max(pairs):.2f} each"] if pairs else []
         return [*columns, *joint, *(f"{name}: a text, which has no curve" for name in self.texts)]
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return every column's effect at each value, with its pointwise interval, as a pandas data frame.
+
+        Columns that are not above the noise are included: their curves and intervals are what the release reveals.
+        """
+        import pandas as pd
+
+        records = [
+            {
+                "column": effect.name,
+                "class": label,
+                "value": name,
+                "effect": float(band.estimate[index]),
+                "lower": float(band.lower[index]),
+                "upper": float(band.upper[index]),
+                "importance": effect.importance,
+                "above_noise": effect.above_noise,
+            }
+            for effect in self.columns
+            for label, band in effect.bands.items()
+            for index, name in enumerate(band.names)
+        ]
+        return pd.DataFrame(records)
+
     @property
     def unit(self) -> str:
         """Return the unit of the score."""
@@ -185,14 +212,18 @@ class Effects:
         )
 
     def __str__(self) -> str:
-        lines = [f"{self.summary} Importance with its error bar, in {self.unit}:"]
+        has_bars = any(one.above_noise for one in self.columns) or any(one.above_noise for one in self.pairs)
+        lines = [
+            f"{self.summary} Importance with its error bar, in {self.unit}:" if has_bars else self.summary
+        ]
         width = max(map(len, self._names), default=0)
         for effect in self.columns:
             if effect.above_noise:
                 lines.append(f"  {effect.name:<{width}} {_bar(effect)}  {_ends(effect)}")
         lines += [f"  {' x '.join(pair.names)}  {_bar(pair)}" for pair in self.pairs if pair.above_noise]
         rest = "; ".join(self.below_noise)
-        return "\n".join([*lines, *([f"Not above the noise: {rest}."] if rest else []), self.meaning])
+        unit = "" if has_bars else f" (importance, in {self.unit})"
+        return "\n".join([*lines, *([f"Not above the noise{unit}: {rest}."] if rest else []), self.meaning])
 
     def _repr_html_(self) -> str:
         from privlearn.explain.page import page_part

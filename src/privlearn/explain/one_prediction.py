@@ -12,14 +12,14 @@ import numpy as np
 from scipy import sparse
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.encoder import SchemaEncoder
+from privlearn.data.encoding.encoder import SchemaEncoder, from_unit
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.forecast.stand_ins import stand_in_table
 from privlearn.explain.bands import bounds_of
 from privlearn.explain.uncertainty import Uncertainty
 from privlearn.release.artifact import Release
 from privlearn.release.encoders import Encoder, base_of, encode_blocks, feature_columns
-from privlearn.release.model import Model, RegressionModel
+from privlearn.release.model import LinearModel, Model, RegressionModel
 
 LEVEL = 0.95
 MAX_ROWS = 1000
@@ -101,6 +101,8 @@ def contributions(release: Release, X: Any, label: Any = None) -> Contributions:
     weights = combination @ model.coefficients
     parts = np.column_stack([(moved * own) @ weights for own in belongs])
     base = float(offset + width * typical @ weights)
+    if isinstance(model, LinearModel):
+        base += float(combination @ model.constants)
     noise = _noise(release, [np.asarray(np.kron(combination, moved * own)) for own in belongs])
     titles = [" x ".join(name) or "intercept" for name in names]
     return Contributions(titles, parts, noise, base, base + parts.sum(axis=1), score_label)
@@ -142,7 +144,8 @@ def _units(model: Model) -> tuple[float, float]:
     if not isinstance(model, RegressionModel):
         return 1.0, 0.0
     lower, upper = bounds_of(model)
-    return (upper - lower) / 2.0, (upper + lower) / 2.0
+    origin = float(from_unit(model.constants, (lower, upper), clamp=False)[0])
+    return float(model.stretches[0]) * (upper - lower) / 2.0, origin
 
 
 def _noise(release: Release, functions: list[Array]) -> Array | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MAX_FIGURES = 40
 
-_CSS = "body { max-width: 72rem; } p { max-width: 46rem; }"
+_CSS = "body { max-width: 72rem; } p { max-width: 46rem; } .grey svg { filter: grayscale(1); }"
 
 
 def write_page(effects: Effects) -> str:
@@ -72,7 +72,16 @@ def _below_noise(effects: Effects) -> str:
     if not effects.below_noise:
         return ""
     items = "".join(f"<li>{escape(line)}</li>" for line in effects.below_noise)
+    drawn = [effect for effect in effects.columns if not effect.above_noise][:MAX_FIGURES]
+    limits = limits_of(drawn)
+    figures = "".join(column_figure(effects, effect, limits) for effect in drawn)
+    curves = f'<div class="figures">{figures}</div>'
+    curves = (
+        f'<details class="grey"><summary>Their curves, with intervals</summary>{curves}</details>'
+        if drawn
+        else ""
+    )
     return (
         "<h2>Not above the noise</h2><p>The file does not show whether these matter. Each moves the score on average "
-        f"by at most the number given.</p><ul>{items}</ul>"
+        f"by at most the number given.</p><ul>{items}</ul>{curves}"
     )

@@ -133,9 +133,11 @@ def _rows_of(
             weights = np.array(recorded)
         if weights is not None:
             rows = dataclasses.replace(rows, targets=dataclasses.replace(rows.targets, class_weights=weights))
+    rows = rows.with_score_map(release.model.score_map)
     if task.relation.count_is_public and rows.total != task.total:
         raise DataError(
-            f"the release was learnt from {task.total} records, a public number, and this table has {rows.total}: "
+            f"the release was learnt from {task.total} {release.certificate.count_noun}, a public number, and "
+            f"this table has {rows.total}: "
             "give the table it was learnt from"
         )
     if rows.targets.weight_bound != task.weight_bound:

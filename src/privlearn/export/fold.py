@@ -64,9 +64,10 @@ def scorecard(release: Release) -> Scorecard:
             "this model has a kernel or a feature map, and only models of columns can be exported. "
             "Predict with Release.load(path).model.predict(table)."
         )
-    centring, constant = None, np.zeros(len(weights))
+    centring, constant = None, _constants(model)
     if isinstance(encoder, CentredEncoder):
-        centring, constant, weights = _centring(encoder, weights)
+        centring, constants, weights = _centring(encoder, weights)
+        constant = constant + constants
         encoder = encoder.base
     folded = (
         _fold_arrays(encoder, weights)
@@ -100,10 +101,18 @@ def _centring(encoder: CentredEncoder, weights: Array) -> tuple[Centring, Array,
 
 def _weights(model: Model) -> Array:
     """Return one row per score; two classes have one score, that of the second less that of the first."""
-    rows = model.coefficients
+    rows = model.coefficients * model.stretches[:, np.newaxis]
     if isinstance(model, LinearModel) and len(model.classes) == 2 and len(rows) == 2:
         return rows[1:] - rows[:1]
     return rows
+
+
+def _constants(model: Model) -> Array:
+    """Return what is added to each score of `_weights`."""
+    constants = model.constants
+    if isinstance(model, LinearModel) and len(model.classes) == 2 and len(constants) == 2:
+        return constants[1:] - constants[:1]
+    return constants
 
 
 def _about(release: Release) -> dict[str, Any]:

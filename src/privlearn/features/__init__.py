@@ -2,7 +2,7 @@
 
 Start with `kernel` (what a kernel is) and `kernels` (those with a name), then `feature_map`, `fourier` and `landmarks`;
 `public_map` has the maps with a name, for raw rows.
-`equal_blocks` makes a row's features independent of the other rows, bit for bit. Nothing is fitted to private rows.
+`in_equal_blocks` makes a row's features independent of the other rows, bit for bit. Nothing is fitted to private rows.
 
 May import `data` and the modules at the top of privlearn.
 """

@@ -158,6 +158,23 @@ class Kernel(ABC):
         name = name or str(getattr(function, "__name__", "callable"))
         return CallableKernel(function, bound, name, diagonal)
 
+    @staticmethod
+    def from_pairs(
+        function: Callable[[Any, Any], float], *, bound: float, name: str | None = None
+    ) -> CallableKernel:
+        """Return a custom kernel from ``function(x, z)``, which returns k(x, z) for one pair of points.
+
+        It is called once for each pair, so `from_callable` is faster where a matrix can be computed at once. ``bound``
+        and ``name`` are as there.
+
+        >>> kernel = Kernel.from_pairs(lambda x, z: float(x == z), bound=1.0, name="equal")
+        >>> kernel(["a", "b"], ["a"]).tolist()
+        [[1.0], [0.0]]
+        """
+        pairs = PairwiseFunction(function)
+        name = name or str(getattr(function, "__name__", "callable"))
+        return CallableKernel(pairs, bound, name, pairs.diagonal)
+
     def _check_bound(self, diagonal: Array) -> Array:
         if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):  # also catches NaN
             raise DataError(
@@ -165,6 +182,20 @@ class Kernel(ABC):
                 "Scale the rows to norm at most 1, or state a bound that holds for every point."
             )
         return diagonal
+
+
+@dataclass(frozen=True)
+class PairwiseFunction:
+    """A function of two points, as a function of two sequences of points."""
+
+    function: Callable[[Any, Any], float]
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        values = [self.function(x, z) for x in X for z in Z]
+        return np.array(values, dtype=np.float64).reshape(len(X), len(Z))
+
+    def diagonal(self, X: Any) -> Array:
+        return np.array([self.function(x, x) for x in X], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -229,6 +260,12 @@ class PrecomputedKernel(Kernel):
 
     The public points themselves are the m x m matrix of their kernel values. Such a row does not contain k(x, x); only
     values beyond the bound, and projections longer than the bound allows, can be refused (by the landmark map).
+
+    Examples
+    --------
+    >>> values = np.array([[1.0, 0.5], [0.5, 1.0]])
+    >>> PrecomputedKernel(bound=1.0)([[0.2, 0.9]], values).tolist()
+    [[0.2, 0.9]]
     """
 
     bound: float

@@ -70,7 +70,7 @@ def _sparse_sums(X: sparse.csr_array, Z: sparse.csr_array, term: Term) -> Array:
 class VectorKernel(Kernel):
     """A kernel on vectors; subclasses write it for checked matrices."""
 
-    is_row_local = True  # in blocks of equal size, which `equal_blocks` tests
+    is_row_local = True  # in blocks of equal size, which `in_equal_blocks` makes
 
     def __call__(self, X: Any, Z: Any) -> Array:
         return self.towards(Z)(X)
@@ -132,7 +132,13 @@ class ProductKernel(VectorKernel):
 @register_kernel
 @dataclass(frozen=True)
 class LinearKernel(ProductKernel):
-    """<x, z>."""
+    """<x, z>.
+
+    Examples
+    --------
+    >>> LinearKernel()([[0.6, 0.8]], [[1.0, 0.0], [0.6, 0.8]]).round(4).tolist()
+    [[0.6, 1.0]]
+    """
 
     name = "linear"
     bound = 1.0
@@ -147,7 +153,13 @@ class LinearKernel(ProductKernel):
 @register_kernel
 @dataclass(frozen=True)
 class PolynomialKernel(ProductKernel):
-    """(gamma <x, z> + coef0)^degree; positive semidefinite because no coefficient is negative."""
+    """(gamma <x, z> + coef0)^degree; positive semidefinite because no coefficient is negative.
+
+    Examples
+    --------
+    >>> PolynomialKernel(degree=2)([[0.6, 0.8]], [[1.0, 0.0], [0.6, 0.8]]).round(4).tolist()
+    [[2.56, 4.0]]
+    """
 
     gamma: float = 1.0
     degree: int = 3
@@ -209,7 +221,13 @@ class ShiftInvariantKernel(VectorKernel):
 @register_kernel
 @dataclass(frozen=True)
 class RBFKernel(ShiftInvariantKernel):
-    """exp(-gamma |x - z|^2). Rounding: a squared distance errs by (4 d + 12) u, doubled."""
+    """exp(-gamma |x - z|^2). Rounding: a squared distance errs by (4 d + 12) u, doubled.
+
+    Examples
+    --------
+    >>> RBFKernel(gamma=2.0)([[0.6, 0.8]], [[1.0, 0.0], [0.6, 0.8]]).round(4).tolist()
+    [[0.2019, 1.0]]
+    """
 
     name = "rbf"
 
@@ -243,7 +261,13 @@ class RBFKernel(ShiftInvariantKernel):
 @register_kernel
 @dataclass(frozen=True)
 class LaplacianKernel(ShiftInvariantKernel):
-    """exp(-gamma |x - z|_1)."""
+    """exp(-gamma |x - z|_1).
+
+    Examples
+    --------
+    >>> LaplacianKernel(gamma=2.0)([[0.6, 0.8]], [[1.0, 0.0], [0.6, 0.8]]).round(4).tolist()
+    [[0.0907, 1.0]]
+    """
 
     name = "laplacian"
 
@@ -258,7 +282,13 @@ class LaplacianKernel(ShiftInvariantKernel):
 @register_kernel
 @dataclass(frozen=True)
 class CauchyKernel(ShiftInvariantKernel):
-    """The product over coordinates of 1 / (1 + gamma^2 (x_j - z_j)^2)."""
+    """The product over coordinates of 1 / (1 + gamma^2 (x_j - z_j)^2).
+
+    Examples
+    --------
+    >>> CauchyKernel(gamma=2.0)([[0.6, 0.8]], [[1.0, 0.0], [0.6, 0.8]]).round(4).tolist()
+    [[0.1713, 1.0]]
+    """
 
     name = "cauchy"
 

@@ -37,6 +37,8 @@ def exactly(
     known, bits = [0] * count, 0
     while True:
         more = bits or FIRST_BITS
+        # The digits drawn so far stay: a real is one infinite string of bits, read only as far as the answer
+        # needs it.
         known = [digits << more | randomness.bits(more) for digits in known]
         bits += more
         # Another thread may change the precision: then balls are larger or smaller, but still contain the reals.
@@ -68,6 +70,7 @@ def norm(vector: Sequence[flint.arb]) -> flint.arb:
 
 def round_to_integers(vector: Sequence[flint.arb]) -> list[int] | None:
     """Return the nearest integers; ``None`` if a ball does not determine one."""
+    # A ball that straddles a boundary has no unique floor; more bits of the same reals then decide.
     whole = [(value + 0.5).floor().unique_fmpz() for value in vector]
     return None if None in whole else [int(value) for value in whole if value is not None]
 
@@ -117,13 +120,27 @@ def check_gaussian_numbers(numbers: int, guarantee: Guarantee) -> None:
 
 
 def add_gaussian(values: Array, scale: float, randomness: Randomness) -> Array:
-    """Return ``values`` plus independent N(0, scale^2) noise on each coordinate, exactly sampled on its grid."""
+    """Return ``values`` plus independent N(0, scale^2) noise on each coordinate, exactly sampled on its grid.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> add_gaussian(np.zeros(3), 2.0, SeededRandomness(0)).round(2).tolist()
+    [0.25, -0.26, 1.28]
+    """
     step = grid_step(scale)
     return _add_integers(values, step, randomness.discrete_gaussian(scale / step, values.size))
 
 
 def add_laplace(values: Array, scale: float, randomness: Randomness) -> Array:
-    """Return ``values`` plus independent Laplace(scale) noise on each coordinate, exactly sampled on its grid."""
+    """Return ``values`` plus independent Laplace(scale) noise on each coordinate, exactly sampled on its grid.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> add_laplace(np.zeros(3), 2.0, SeededRandomness(0)).round(2).tolist()
+    [0.64, -1.23, -5.0]
+    """
     step = grid_step(scale)
     return _add_integers(values, step, randomness.discrete_laplace(scale / step, values.size))
 
@@ -134,6 +151,12 @@ def add_norm_gamma(values: Array, scale: float, randomness: Randomness) -> Array
     **Theorem** (docs/theory/noise.md). b is drawn from the continuous distribution, to as many digits as rounding the
     exact sum to the grid needs. So the result is post-processing of the sum itself: two rows at distance D cost
     epsilon = D / scale, and neither the grid nor floating point adds anything.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> add_norm_gamma(np.zeros((1, 3)), 2.0, SeededRandomness(0)).round(2).tolist()
+    [[-0.04, -3.5, 4.31]]
     """
     if not np.isfinite(values).all():
         raise InvalidParameter("noise can only be added to finite numbers")
@@ -169,6 +192,7 @@ def _add_integers(values: Array, step: float, draws: Integers) -> Array:
     """
     if not np.isfinite(values).all():
         raise InvalidParameter("noise can only be added to finite numbers")
+    # Values and noise lie on one grid, so their sum has no low bits that could reveal the value (Mironov 2012).
     with np.errstate(over="ignore"):
         whole = np.rint(values.ravel() / step)
     if draws.dtype == np.int64 and _below(whole, _HALF_RANGE) and _below(draws, _HALF_RANGE):

@@ -9,6 +9,7 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter, check_positive, preview
 from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.statistics.class_counts import ClassCounts
 from privlearn.mechanisms.statistics.locations import Locations
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.mechanisms.statistics.statistic import Statistic
@@ -39,6 +40,7 @@ UNREACHABLE = 1e300
 """A tolerance that every point satisfies."""
 
 STATISTICS: dict[str, type[Statistic]] = {
+    "class_counts": ClassCounts,
     "target_locations": Locations,
     "centring": Centring,
     "score_counts": ScoreCounts,
@@ -84,6 +86,8 @@ class Task:
         Duality gap at which the solver stops for the hinge, which has no gradient.
     classes : int
         Number of classes of the softmax loss; 0 for losses of one score.
+    class_counts : ClassCounts, optional
+        Private counts of the classes, from which the offsets of scores follow.
     target_locations : Locations, optional
         Private centre and spread of the numbers to predict.
     centring : Centring, optional
@@ -93,9 +97,22 @@ class Task:
     prior_norm : float
         |w0| of the public model in the regularizer (regularization/2) |w - w0|^2; 0 without one. It
         changes no bound on a gradient (docs/theory/regularization.md), only those on rounding.
+    offset_bound : float
+        Bound on the norm of the offsets that a row's scores have, beyond targets in [-1, 1]; it changes no bound on a
+        gradient (docs/theory/offsets.md), only those on rounding.
     largest_ridge : float
         Maximal weight g_j of the regularizer (regularization/2) sum_j g_j w_j^2, whose smallest is at least 1;
         the task is about sqrt(g_j) w_j and rows divided by sqrt(g_j), so no theorem depends on it.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> task.minimiser_sensitivity, round(task.ball_radius, 3)
+    (0.02, 8.326)
+    >>> task.jacobian_slack(task.regularization) < 0.25 / (10_000 * 0.01)
+    True
     """
 
     loss: LossProperties
@@ -111,10 +128,12 @@ class Task:
     parties_per_person: int = 1
     gap: float = GAP_TOLERANCE
     classes: int = 0
+    class_counts: ClassCounts | None = None
     target_locations: Locations | None = None
     centring: Centring | None = None
     score_counts: ScoreCounts | None = None
     prior_norm: float = 0.0
+    offset_bound: float = 0.0
     largest_ridge: float = 1.0
     row_weight_bound: float = 1.0
 
@@ -134,6 +153,10 @@ class Task:
         if not 0 <= self.prior_norm < math.inf:
             raise InvalidParameter(
                 f"prior_norm must be finite and at least 0, not {preview(self.prior_norm)}"
+            )
+        if not 0 <= self.offset_bound < math.inf:
+            raise InvalidParameter(
+                f"offset_bound must be finite and at least 0, not {preview(self.offset_bound)}"
             )
         if not 1 <= self.largest_ridge < math.inf:
             raise InvalidParameter(
@@ -171,7 +194,7 @@ class Task:
             The value to which the mechanism has raised the task's own.
         linear_norm : float, default=0.0
             Bound on the linear term that the mechanism adds to J.
-        unfelt : float, optional
+        negligible : float, optional
             Tolerance if the task leaves it to the mechanism; by default one that adds a hundredth to the sensitivity.
 
         Raises
@@ -180,6 +203,7 @@ class Task:
             If there is no such tolerance.
         """
         strength = self.regularization if regularization is None else regularization
+        # The hinge solves d x d systems; a limit on d alone is public.
         if math.isinf(self.loss.smoothness):
             check_dimension(self.dimension)
         negligible = (
@@ -213,7 +237,7 @@ class Task:
         if math.isinf(self.loss.smoothness):
             smallest = min_gap(regularization, **bounds)
             return dataclasses.replace(self, gap=min(max(self.gap, smallest), UNREACHABLE))
-        bounds["prior_norm"] = self.prior_norm
+        bounds["prior_norm"] = self.prior_norm + self.offset_bound
         smallest = min_tolerance(self.loss, regularization, linear_norm=linear_norm, **bounds)
         return dataclasses.replace(self, tolerance=min(max(self.tolerance, smallest), UNREACHABLE))
 
@@ -289,7 +313,7 @@ class Task:
             self.regularization,
             dimension=self.dimension,
             weight_bound=self.mass_bound,
-            prior_norm=self.prior_norm,
+            prior_norm=self.prior_norm + self.offset_bound,
         )
 
     @property
@@ -312,6 +336,7 @@ class Task:
         person whose rows are averaged: any rank, but trace at most q for each holder, so log det(I + E) <= q.
         """
         ratio, rank = self.curvature_ratio(regularization), self.curvature_rank
+        # An averaged person has a Jacobian of any rank, for which only the trace is bounded.
         each = ratio if self.averaged else rank * math.log1p(ratio / rank)
         return self.records_of_a_person * each
 

@@ -18,7 +18,10 @@ from privlearn.mechanisms.task import Task
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
 from privlearn.release.mechanism_output import MechanismOutput, check_grid, largest_ridge, prior_norm
-from privlearn.release.model import Model
+from privlearn.release.model import Model, RegressionModel
+from privlearn.release.score_map import MAX_TARGET, MIN_STRETCH, ScoreMap, map_of_target
+
+_ROUNDING = 1e-9
 
 
 def check_agreement(model: Model, certificate: Certificate) -> None:
@@ -31,6 +34,7 @@ def check_agreement(model: Model, certificate: Certificate) -> None:
         and certificate.encoding == describe_encoding(model.encoder)
         and _is_centred_by(model.encoder, task.centring)
         and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
+        and _has_offsets_of(model, task)
         and _counts_persons_like(model.encoder, task)
         and _weighs_rows_like(model.encoder, task)
         and np.isfinite(model.coefficients).all()
@@ -137,6 +141,59 @@ def _weighs_rows_like(encoder: Encoder, task: Task) -> bool:
     """Return whether the theorem's cap of weights is the schema's; for arrays only the certificate states it."""
     schema = getattr(base_of(encoder), "schema", None)
     return schema is None or task.row_weight_bound == schema.row_weight_bound
+
+
+def _has_offsets_of(model: Model, task: Task) -> bool:
+    """Return whether offsets and units of scores are those of the schema, or released at a cost that is stated.
+
+    Released ones are numbers that nothing else in a file determines, within their bounds.
+    """
+    given, public = model.score_map, _public_map(model, task)
+    is_released = task.class_counts is not None or task.target_locations is not None
+    if given is None:
+        return not is_released  # with several parties, what the schema states is not used
+    if isinstance(model, RegressionModel):
+        statistic = task.target_locations
+        stated = [] if statistic is None else [(grid.lower, grid.upper) for grid in statistic.grids]
+        fits = given.stretch is not None and bool(np.all(np.abs(given.offsets) <= 1.0 + _ROUNDING))
+        fits = fits and bool(np.all((given.stretches >= MIN_STRETCH) & (given.stretches <= 1.0)))
+        fits = fits and task.offset_bound >= MAX_TARGET - 1.0
+        paid = task.class_counts is None and np.array_equal(stated, np.atleast_2d(model.target_bounds))
+    else:
+        counts, size = task.class_counts, float(np.linalg.norm(given.offsets))
+        fits = given.stretch is None and size <= task.offset_bound * (1.0 + _ROUNDING)
+        paid = task.target_locations is None and counts is not None and counts.cells == (len(model.classes),)
+        if counts is not None:
+            fits = fits and float(np.max(np.abs(given.offsets))) <= _largest_offset(model, task) + _ROUNDING
+    if is_released:
+        return fits and paid and public is None
+    # A public model of zeros would not show in the certificate.
+    comes_with_public_model = (
+        model.output is not None and model.output.prior is not None and task.prior_norm > 0.0
+    )
+    return fits and (comes_with_public_model or (public is not None and given.to_dict() == public.to_dict()))
+
+
+def _largest_offset(model: Model, task: Task) -> float:
+    """Return the largest offset that counts of the classes with the stated noise can lead to.
+
+    A count that leaves `ClassCounts.run` lies between ``floor`` and the total, so a stated scale that is far too large
+    shows in the offsets.
+    """
+    counts, weights = task.class_counts, getattr(model, "class_weights", None) or (1.0,)
+    floor = 0.5 if counts is None else max(counts.deviation, 0.5)
+    classes = len(getattr(model, "classes", (0, 1)))
+    return math.log((classes - 1) * max(task.total / floor, 1.0) * max(weights) / min(weights))
+
+
+def _public_map(model: Model, task: Task) -> ScoreMap | None:
+    """Return the offsets and units that follow from the schema; None if it states no rates or typical numbers."""
+    schema = getattr(base_of(model.encoder), "schema", None)
+    target = None if schema is None else schema.target
+    if target is None:
+        return None
+    weights = getattr(model, "class_weights", None) or target.class_weights
+    return map_of_target(target, None if weights is None else np.array(weights), task.loss)
 
 
 def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:

@@ -295,12 +295,16 @@ def _check_refinement(release: Release, members: Mapping[str, bytes]) -> None:
         return
     origin = release.refinement.origin
     if origin.shape != release.model.coefficients.shape or origin.dtype != np.dtype("<f8"):
-        raise VerificationError("the origin's coefficients do not fit the model")
+        raise VerificationError(
+            "the coefficients before the refinement have a different shape than the model's"
+        )
     check_agreement(release.origin.model, release.certificate)
     if json.loads(members[_REFINEMENT])["origin_sha256"] != release.origin.digest:
-        raise VerificationError("the release was refined from another one than it says")
+        raise VerificationError("the release was refined from a different file than the one that it names")
     if not np.array_equal(release.refinement.apply(release.model.encoder), release.model.coefficients):
-        raise VerificationError("the steps do not lead from the origin's coefficients to these")
+        raise VerificationError(
+            "the steps of the refinement do not lead from the origin's coefficients to the model's"
+        )
 
 
 def _check_decision(release: Release) -> None:

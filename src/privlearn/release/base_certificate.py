@@ -83,6 +83,10 @@ def _recompute_cost(receipt: PrivateBounds) -> Guarantee:
 _ESTIMATED = (
     " What was estimated of the schema from the records is not public: its own cost is stated next to it."
 )
+_PERSONS = (
+    " A record is a person here, whose rows are averaged. How many rows a person has is covered, and so is the "
+    "number of rows."
+)
 _DEPENDED_ON = ("numpy", "scipy", "dp-accounting", "python-flint")
 
 
@@ -158,11 +162,11 @@ class BaseCertificate(ABC):
             self.guarantee,
             self.mechanism.curve(),
             additional=private_bounds_cost(self.private_bounds),
-            rows_per_person=None if self._counts_persons else self._rows_per_person,
+            rows_per_person=None if self._counts_persons else self.rows_of_a_person,
         )
 
     @property
-    def _rows_per_person(self) -> int:
+    def rows_of_a_person(self) -> int:
         """Return how many records of a person the guarantee covers, where they are not averaged."""
         return math.prod(self._rows_and_parties)
 
@@ -246,7 +250,8 @@ class BaseCertificate(ABC):
         """Return the subject as text, one line per property."""
 
     def _coverage(self) -> str:
-        return self._covers + (_ESTIMATED if self.private_bounds else "")
+        persons = _PERSONS if self._counts_persons else ""
+        return self._covers + persons + (_ESTIMATED if self.private_bounds else "")
 
     def _heading(self) -> dict[str, Any]:
         return {}
@@ -264,11 +269,22 @@ class BaseCertificate(ABC):
     def _counts_persons(self) -> bool:
         return self.task.averaged
 
+    @property
+    def count_noun(self) -> str:
+        """Return what the public number counts."""
+        return "persons" if self._counts_persons else "records"
+
     def _describe_count(self) -> dict[str, str]:
-        unit = "persons" if self._counts_persons else "records"
+        unit = self.count_noun
+        rows = {} if self._counts_persons or self.rows_of_a_person == 1 else self._describe_rows()
         if self.guarantee.relation.count_is_public:
-            return {unit: f"{self.records} (public)"}
-        return {f"expected {unit}": f"{self.records} (public; how many there are is not)"}
+            return {unit: f"{self.records} (public)"} | rows
+        return {f"expected {unit}": f"{self.records} (public; how many there are is not)"} | rows
+
+    def _describe_rows(self) -> dict[str, str]:
+        return {
+            "rows per person": f"at most {self.rows_of_a_person}, as the schema states; all of them are covered"
+        }
 
     @property
     def facts(self) -> dict[str, str]:
@@ -286,7 +302,7 @@ class BaseCertificate(ABC):
             **{
                 _label(name): format_value(value)
                 for name, value in self.mechanism.constants().items()
-                if name != "records"  # counted above, with what is public about it
+                if name not in ("records", "rows_per_person")  # stated above
             },
             **{name: format_value(value) for name, value in self._solver().items()},
             "randomness": self.randomness,

@@ -46,9 +46,10 @@ class Certificate(BaseCertificate):
         classes = ("classes",) if self.task.classes else ()
         parties = ("parties_per_person",) if self.task.parties_per_person > 1 else ()
         prior = ("prior_norm",) if self.task.prior_norm else ()
+        offsets = ("offset_bound",) if self.task.offset_bound else ()
         weights = ("largest_ridge",) if self.task.largest_ridge != 1.0 else ()
         rows = ("row_weight_bound",) if self.task.row_weight_bound != 1.0 else ()
-        return (*self._fields, *classes, *parties, *prior, *weights, *rows)
+        return (*self._fields, *classes, *parties, *prior, *offsets, *weights, *rows)
 
     def _describe_count(self) -> dict[str, str]:
         counted = super()._describe_count()

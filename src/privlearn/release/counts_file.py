@@ -144,7 +144,7 @@ class CountsFile(SignedArchive):
     @property
     def whom(self) -> str:
         """Return the unit of the counts."""
-        return "persons" if self.certificate.subject["persons"] else "records"
+        return self.certificate.count_noun
 
     @property
     def unit(self) -> float:

@@ -6,14 +6,14 @@ All of it follows from a certificate's constants and is not stored in files. The
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
 from privlearn.accounting import Curve, EpsilonDeltaCurve, JointCurve
-from privlearn.accounting.meaning import best_true_positives, gaussian_mu, max_odds
+from privlearn.accounting.meaning import area_under_best_tests, best_true_positives, gaussian_mu, max_odds
 from privlearn.guarantee import Guarantee
 from privlearn.relation import Relation
 
@@ -42,6 +42,8 @@ class Meaning:
         Largest factor by which the odds of either possibility change.
     exception : float
         Largest probability that they change by more.
+    curve : Curve
+        The privacy curve that these numbers follow from.
     """
 
     relation: Relation
@@ -50,6 +52,17 @@ class Meaning:
     mu: float | None
     odds: float
     exception: float
+    curve: Any = field(repr=False, compare=False)
+
+    @property
+    def advantage(self) -> float:
+        """Return a bound on the true positive rate less the false positive rate of every attack."""
+        return min(float(self.curve.delta(0.0)), 1.0)
+
+    @property
+    def area(self) -> float:
+        """Return a bound on the area under the curve of every attack."""
+        return area_under_best_tests(self.curve)
 
     @property
     def question(self) -> str:
@@ -135,7 +148,7 @@ def meaning_of(
     if additional is not None:
         known = JointCurve(known, additional.epsilon, additional.delta)
         exception += 2.0 * additional.delta
-    return Meaning(guarantee.relation, _whose(rows_per_person), *_measure(known, min(exception, 1.0)))
+    return Meaning(guarantee.relation, _whose(rows_per_person), *_measure(known, min(exception, 1.0)), known)
 
 
 @lru_cache(maxsize=256)

@@ -27,6 +27,7 @@ from privlearn.release.encoders import (
     encoder_to_dict,
 )
 from privlearn.release.mechanism_output import MechanismOutput, output_from_arrays
+from privlearn.release.score_map import ScoreMap, score_map_from_dict
 from privlearn.solvers.losses import LOSSES, LossProperties
 
 _LABEL_TYPES = {str, bool, int, float}
@@ -40,11 +41,24 @@ class ScoredFeatures:
     ----------
     output : MechanismOutput, optional
         What the mechanism released, if a public model or public weights lead from it to the coefficients.
+    score_map : ScoreMap, optional
+        How products with the coefficients become scores; by default they are the scores.
     """
 
     encoder: Encoder
     coefficients: Array
     output: MechanismOutput | None = field(default=None, kw_only=True)
+    score_map: ScoreMap | None = field(default=None, kw_only=True)
+
+    @property
+    def constants(self) -> Array:
+        """Return the offset of each score."""
+        return np.zeros(len(self.coefficients)) if self.score_map is None else self.score_map.offsets
+
+    @property
+    def stretches(self) -> Array:
+        """Return what each product <w_k, x> is multiplied by."""
+        return np.ones(len(self.coefficients)) if self.score_map is None else self.score_map.stretches
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays that a file stores."""
@@ -54,9 +68,13 @@ class ScoredFeatures:
     def _scores(self, data: Any) -> Array:
         """Return one column per row of coefficients, block by block: encoded rows need far more memory than a
         table."""
-        return np.concatenate(
+        products = np.concatenate(
             [row_scores(block, self.coefficients) for block in encode_blocks(self.encoder, data)]
         )
+        return products if self.score_map is None else self.score_map.apply(products)
+
+    def _map_record(self) -> dict[str, Any]:
+        return {} if self.score_map is None else {"score_map": self.score_map.to_dict()}
 
 
 def row_scores(features: Any, coefficients: Array) -> Array:
@@ -200,6 +218,7 @@ class LinearModel(ScoredFeatures):
             "encoder": encoder_to_dict(self.encoder),
             "classes": self.classes.tolist(),
             "link": self.link,
+            **self._map_record(),
             **({} if self.decision is None else {"decision": self.decision.to_dict()}),
             **({} if self.class_weights is None else {"class_weights": list(self.class_weights)}),
         }
@@ -214,7 +233,7 @@ class LinearModel(ScoredFeatures):
         classes, log_odds = _read_classes(record["classes"], encoder), arrays.get("log_odds")
         weights = tuple(record["class_weights"]) if "class_weights" in record else None
         fields = (classes, record["link"], log_odds, decision, weights)
-        model = cls(encoder, arrays["coefficients"], *fields, output=output_from_arrays(arrays))
+        model = cls(encoder, arrays["coefficients"], *fields, **_optional_parts(record, arrays))
         if decision is not None and len(model.classes) != 2:
             raise ReleaseError("only a model of two classes has a threshold")
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
@@ -246,6 +265,11 @@ def _has_coefficients(model: ScoredFeatures, rows: int) -> bool:
     shape = (rows, model.encoder.dimension)
     with np.errstate(over="ignore"):
         return model.coefficients.shape == shape and bool(np.isfinite(2.0 * np.abs(model.coefficients).sum()))
+
+
+def _optional_parts(record: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+    score_map = score_map_from_dict(record, len(arrays["coefficients"]))
+    return {"output": output_from_arrays(arrays), "score_map": score_map}
 
 
 def target_values(scores: Array, bounds: Bounds | tuple[Bounds, ...]) -> Array:
@@ -286,6 +310,7 @@ class RegressionModel(ScoredFeatures):
         return {
             "encoder": encoder_to_dict(self.encoder),
             "target_bounds": np.array(self.target_bounds).tolist(),
+            **self._map_record(),
         }
 
     @classmethod
@@ -300,7 +325,7 @@ class RegressionModel(ScoredFeatures):
         schema = getattr(base_of(encoder), "schema", None)
         stated = schema is None or (schema.target is not None and schema.target.bounds == bounds)
         ordered = bool(np.all(lower < upper) and np.isfinite(upper - lower).all())
-        model = cls(encoder, arrays["coefficients"], bounds, output=output_from_arrays(arrays))
+        model = cls(encoder, arrays["coefficients"], bounds, **_optional_parts(record, arrays))
         if not (stated and ordered and _has_coefficients(model, len(lower))):
             raise ReleaseError("the model's arrays do not fit its description")
         return model

@@ -270,11 +270,11 @@ class Service:
         return found, content
 
     def session(self, caller: Caller, session_id: str) -> ResultInfo:
-        """Return one session; that another process has closed it is noticed within a second."""
-        kind = SESSION
-        found = self._known_sessions.get(session_id, lambda: results.find(self.store, None, session_id, kind))
+        """Return one session, from the database."""
+        find = partial(results.find, self.store, None, session_id, SESSION)
+        found = self._known_sessions.refresh(session_id, find)
         assert found is not None  # `results.find` raises instead
-        return self._own(caller, found, kind)
+        return self._own(caller, found, SESSION)
 
     def close_session(self, caller: Caller, session_id: str) -> None:
         """Close a session for good; its cost stays spent."""
@@ -284,10 +284,20 @@ class Service:
         self._sessions.discard(session_id)
         events.record(self.store, caller.name, "closed a session", session.dataset, session=session_id)
 
-    def ready_session(self, caller: Caller, session_id: str) -> ResultInfo | None:
-        """Return a session that answers a few rows at once, without the database; None if it may take longer."""
-        found = self._known_sessions.peek(session_id) if self._sessions.is_small(session_id) else None
-        return None if found is None else self._own(caller, found, SESSION)
+    @property
+    def session_changes(self) -> int:
+        """Return how often sessions were closed in this process."""
+        return self._known_sessions.changes
+
+    def known_session(self, caller: Caller, session_id: str) -> ResultInfo | None:
+        """Return a session as it was in the database a second ago at most; None if it is to be looked up."""
+        found = self._known_sessions.peek(session_id)
+        known = found is not None and not self._known_sessions.claim(session_id)
+        return self._own(caller, found, SESSION) if found is not None and known else None
+
+    def answers_at_once(self, session: ResultInfo) -> bool:
+        """Return whether the session answers a few rows within milliseconds, without the database."""
+        return self._sessions.is_small(session.id)
 
     def predict(self, caller: Caller, session: ResultInfo, rows: pa.Table | Row) -> Predictions:
         """Return answers at points. Each is stored before it leaves; the same point always has the same answer."""

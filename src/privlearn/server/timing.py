@@ -1,4 +1,8 @@
-"""Time: slots of fixed length, a cache with an expiry, and rate limits."""
+"""The server's clock: times as text, slots that hide how long a job took, a cache with an expiry, rate limits.
+
+A job's end is visible, and its computing time depends on the rows. So a job ends only at the end of a slot, and slots
+grow by doubling: the end time reveals at most how often its first slot was doubled.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ def now() -> datetime:
 
 
 def as_text(moment: datetime) -> str:
-    """Return the time in the one format of the store, in which texts sort like times."""
+    """Return the time in the format of the store: sorting these texts sorts the times."""
     return moment.isoformat(timespec="microseconds")
 
 
@@ -27,7 +31,11 @@ def from_text(text: str) -> datetime:
 
 
 def end_of_slot(began: float, ended: float, first: float) -> float:
-    """Return the first end of a slot after a job has ended. Slots end after 1, 2, 4, ... times ``first`` seconds."""
+    """Return the end of the slot in which a job ended. Slots end after 1, 2, 4, ... times ``first`` seconds.
+
+    >>> end_of_slot(began=100.0, ended=107.0, first=2.0)  # slots end at 102, 104, 108
+    108.0
+    """
     slot = first
     while began + slot < ended:
         slot *= 2
@@ -35,7 +43,7 @@ def end_of_slot(began: float, ended: float, first: float) -> float:
 
 
 def default_slot(records: int, with_kernel: bool) -> float:
-    """Public: return the first slot of a training, a power of two of at least four times the usual seconds.
+    """Public: return the first slot of a training in seconds: a power of two, at least four times the usual time.
 
     Measured (CPU seconds of one core, trainings on 300 to 200,000 synthetic rows of 3 and 13 columns): 0.2 s and
     11 microseconds per record for a linear model, 0.3 s and 130 microseconds for random features of a kernel.
@@ -45,12 +53,13 @@ def default_slot(records: int, with_kernel: bool) -> float:
 
 
 def overran(seconds: float, first: float) -> bool:
-    """Return whether a training that ended after so much time was seen to take more than its first slot."""
+    """Return whether a training whose end was visible after ``seconds`` took more than its first slot."""
+    # An end becomes visible shortly after `first` or after 2 `first`; 1.5 separates the two.
     return seconds > 1.5 * first
 
 
 def wait_for_end_of_slot(began: float, first: float) -> None:
-    """Sleep until the end of the slot, before which others must see nothing. Uses the monotonic clock."""
+    """Sleep until the end of the slot; nothing may be visible before it. Uses the monotonic clock."""
     end = end_of_slot(began, time.monotonic(), first)
     time.sleep(max(end - time.monotonic(), 0.0))
 
@@ -75,30 +84,61 @@ class TtlCache(Generic[Key, Value]):
         self._max_entries = max_entries
         self._lock = Lock()
         self._entries: dict[Key, tuple[float, Value]] = {}
+        self._claimed: set[Key] = set()
+        self._forgotten = 0
+
+    @property
+    def changes(self) -> int:
+        """Return how often all entries were removed: a look-up that began at a lower number may be out of date."""
+        return self._forgotten
 
     def peek(self, key: Key) -> Value | None:
         """Return the cached value, or None."""
         entry = self._entries.get(key)
         return entry[1] if entry is not None and time.monotonic() - entry[0] < self._seconds else None
 
+    def claim(self, key: Key) -> bool:
+        """Return whether this caller must `refresh` the value: the first to claim it in the second half of its time.
+
+        Other callers use the cached value meanwhile, so that they do not all wait for the database when it expires.
+        """
+        with self._lock:
+            entry = self._entries.get(key)
+            due = entry is not None and time.monotonic() - entry[0] >= self._seconds / 2.0
+            if not due or key in self._claimed:
+                return False
+            self._claimed.add(key)
+            return True
+
     def get(self, key: Key, look_up: Callable[[], Value | None]) -> Value | None:
         """Return the cached value, or look it up."""
         cached = self.peek(key)
-        if cached is not None:
-            return cached
-        started = time.monotonic()
+        return self.refresh(key, look_up) if cached is None else cached
+
+    def refresh(self, key: Key, look_up: Callable[[], Value | None]) -> Value | None:
+        """Look a value up and return it; cache it unless `forget` was called meanwhile."""
+        # The value may have been read before the change that `forget` announces, and would then stay for `seconds`.
+        started, forgotten = time.monotonic(), self._forgotten
         value = look_up()
         if value is not None:
             with self._lock:
+                if forgotten != self._forgotten:
+                    return value
                 if len(self._entries) >= self._max_entries:
-                    self._entries.clear()
+                    self._clear()
                 self._entries[key] = (started, value)
+                self._claimed.discard(key)
         return value
 
     def forget(self) -> None:
         """Remove all entries."""
         with self._lock:
-            self._entries.clear()
+            self._clear()
+            self._forgotten += 1
+
+    def _clear(self) -> None:
+        self._entries.clear()
+        self._claimed.clear()
 
 
 _MAX_BUCKETS = 10_000  # then the oldest are dropped, so that many addresses cannot exhaust memory

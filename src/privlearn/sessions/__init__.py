@@ -1,7 +1,7 @@
 """Interactive sessions: predictions for adaptively chosen points under one guarantee, from a durable state.
 
 `interactive.py` has the session, `machines.py` the mechanisms that answer, `opening.py` the charge and the header,
-`durable.py` the records and the interface of a state, `shared.py` and `state.py` its two stores.
+`records.py` the records and the interface of a state, `shared.py` and `state.py` its two stores.
 May import mechanisms, release, budget and estimators. Start reading at `InteractivePredictor.decide`.
 """
 

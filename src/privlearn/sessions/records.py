@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,26 +117,6 @@ class StateStore(Protocol):
 
     def create(self, header: dict[str, Any], function: bytes) -> State: ...
     def open(self) -> State: ...
-
-
-class PointList(Protocol):
-    """A growing list of points, each with a unique key of bytes."""
-
-    key: ClassVar[Callable[[Any], bytes]]
-
-    def add(self, key: bytes) -> None: ...
-    def __len__(self) -> int: ...
-
-    @property
-    def all(self) -> Any:
-        """Return all points, in the order they were added."""
-
-    def and_then(self, points: Any) -> Any:
-        """Return all points followed by these, without adding them; valid until the next call of a method."""
-
-    @staticmethod
-    def together(points: Sequence[Any]) -> Any:
-        """Return single points as a batch for the kernel."""
 
 
 class NumberPoints:

@@ -91,7 +91,7 @@ class Rounding:
         margin_error = gamma(product_chain(self.dimension) + 2) * (max_margin + self.max_offset)
         if not self.classes:
             return self.loss.smoothness * margin_error + self.loss.derivative_rounding
-        return softmax_derivative_error(self.classes, margin_error, max_margin)
+        return softmax_derivative_error(self.classes, margin_error, max_margin + self.max_offset)
 
 
 def softmax_derivative_error(classes: int, margin_error: float, max_margin: float) -> float:
@@ -167,7 +167,14 @@ def minimiser_norm_bound(
     J(0) >= J(w) + Lambda |w|^2 / 2 >= Lambda |w|^2 - |b| |w|, where J(0) <= weight l(0) for a margin loss, weight l(1)
     for the residual of a target in [-1, 1], and weight log K for K classes; this wins by far when Lambda is small. A
     public model's scores, of size at most |w0|, add to the arguments of the losses.
+
+    Examples
+    --------
+    >>> from privlearn.solvers.losses import Logistic
+    >>> round(minimiser_norm_bound(Logistic(), 0.01, dimension=5), 3)
+    8.326
     """
+    # Both bounds hold on any rows; which one is smaller depends on public numbers only.
     by_gradient = (loss.lipschitz * weight_bound + linear_norm) / regularization
     half = linear_norm / (2.0 * regularization)
     at_zero = _at_zero(loss, dimension, prior_norm) * weight_bound / regularization
@@ -198,6 +205,12 @@ def min_tolerance(
         Bound on the norm of the linear term.
     prior_norm : float, default=0.0
         Norm of the public model whose scores are offsets.
+
+    Examples
+    --------
+    >>> from privlearn.solvers.losses import Logistic
+    >>> 0 < min_tolerance(Logistic(), 0.01, dimension=100) < 1e-10
+    True
     """
     max_norm = minimiser_norm_bound(
         loss,
@@ -243,7 +256,7 @@ def min_gap(regularization: float, *, dimension: int, weight_bound: float = 1.0)
 def _at_zero(loss: LossProperties, dimension: int, prior_norm: float) -> float:
     """Return the maximal loss of a record at w = 0."""
     if loss.argument == "classes":
-        return math.log(dimension)  # there are no more classes than coefficients
+        return math.log(dimension) + 2.0 * prior_norm  # there are no more classes than coefficients
     reach = max_target_offset(loss) + prior_norm
     return float(np.max(cast(Loss, loss).value(np.array([-reach, reach]))))
 

@@ -58,7 +58,16 @@ class _State:
 def minimise_hinge(
     problem: Problem, gap: float = GAP_TOLERANCE, progress: Progress | None = None
 ) -> Solution:
-    """Minimise until the duality gap is certified to be at most ``gap``."""
+    """Minimise until the duality gap is certified to be at most ``gap``.
+
+    Examples
+    --------
+    >>> from privlearn.solvers.losses import Hinge
+    >>> rows, signs = np.array([[0.6, 0.8], [0.8, -0.6]]), np.array([1.0, -1.0])
+    >>> solution = minimise_hinge(Problem(rows, signs, Hinge(), regularization=0.1, total=2))
+    >>> solution.coefficients.round(4).tolist(), solution.distance <= 1e-5
+    ([-0.2, 1.4], True)
+    """
     check_dimension(problem.features.shape[1])
     state, reached, iterations = _InteriorPoint(problem).solve(gap, progress)
     distance = math.sqrt(2.0 * reached / problem.regularization)
@@ -91,6 +100,7 @@ class _InteriorPoint:
 
     def solve(self, target: float, progress: Progress | None) -> tuple[_State, float, int]:
         """Return a point with a certified gap, that gap, and the number of iterations."""
+        # A failure would depend on the rows, so other step lengths are tried before it is admitted.
         for share in TO_THE_BOUNDARY:
             state = self._start()
             for iteration in range(MAX_ITERATIONS):
@@ -127,11 +137,13 @@ class _InteriorPoint:
         """Return the corrected step, after a predictor step that determines the centring."""
         upper = self._bounds - state.alpha
         weights = 1.0 / (state.above / state.alpha + state.below / upper)
+        # One factorisation serves the predictor and the corrector.
         factor, _ = cholesky(self._rows.gram(weights), self._kappa)
         mean = self._complementarity(state)
         at_alpha, at_upper = -state.alpha * state.above, -upper * state.below
         predictor = self._direction(state, upper, weights, factor, at_alpha, at_upper)
         reached = self._complementarity(state.move(min(1.0, self._longest(state, predictor)), predictor))
+        # Mehrotra's rule: where the predictor already gets far, little centring is needed.
         centre = mean * (reached / mean) ** 3
         at_alpha = at_alpha + centre - predictor.alpha * predictor.above
         at_upper = at_upper + centre + predictor.alpha * predictor.below

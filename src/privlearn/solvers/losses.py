@@ -100,7 +100,13 @@ class _UnitSlope:
 
 @dataclass(frozen=True)
 class Logistic(_UnitSlope):
-    """``log(1 + exp(-z))``."""
+    """``log(1 + exp(-z))``.
+
+    Examples
+    --------
+    >>> Logistic().first_derivative(np.array([-2.0, 0.5, 1.0, 3.0])).round(3).tolist()
+    [-0.881, -0.378, -0.269, -0.047]
+    """
 
     name: ClassVar[str] = "logistic"
     argument: ClassVar[LossArgument] = "margin"
@@ -145,7 +151,13 @@ class _RoundedHinge(_UnitSlope):
 
 @dataclass(frozen=True)
 class HuberHinge(_RoundedHinge):
-    """CMS11 eq. 41: ``(1 + width - z)^2 / (4 width)`` near the corner, the hinge elsewhere."""
+    """CMS11 eq. 41: ``(1 + width - z)^2 / (4 width)`` near the corner, the hinge elsewhere.
+
+    Examples
+    --------
+    >>> HuberHinge().first_derivative(np.array([-2.0, 0.5, 1.0, 3.0])).round(3).tolist()
+    [-1.0, -1.0, -0.5, -0.0]
+    """
 
     name: ClassVar[str] = "huber_hinge"
     argument: ClassVar[LossArgument] = "margin"
@@ -167,7 +179,13 @@ class HuberHinge(_RoundedHinge):
 
 @dataclass(frozen=True)
 class SmoothedHinge(_RoundedHinge):
-    """CMS11 eq. 38-40: twice continuously differentiable, a quartic near the corner."""
+    """CMS11 eq. 38-40: twice continuously differentiable, a quartic near the corner.
+
+    Examples
+    --------
+    >>> SmoothedHinge().first_derivative(np.array([-2.0, 0.5, 1.0, 3.0])).round(3).tolist()
+    [-1.0, -1.0, -0.5, -0.0]
+    """
 
     name: ClassVar[str] = "smoothed_hinge"
     argument: ClassVar[LossArgument] = "margin"
@@ -192,7 +210,13 @@ class SmoothedHinge(_RoundedHinge):
 
 @dataclass(frozen=True)
 class Hinge(_UnitSlope):
-    """``max(0, 1 - z)``; at the corner the derivative is the right-hand one."""
+    """``max(0, 1 - z)``; at the corner the derivative is the right-hand one.
+
+    Examples
+    --------
+    >>> Hinge().first_derivative(np.array([-2.0, 0.5, 1.0, 3.0])).round(3).tolist()
+    [-1.0, -1.0, 0.0, 0.0]
+    """
 
     name: ClassVar[str] = "hinge"
     argument: ClassVar[LossArgument] = "margin"
@@ -214,7 +238,13 @@ class Hinge(_UnitSlope):
 
 @dataclass(frozen=True)
 class Huber(_RoundedHinge):
-    """Huber's loss of a residual: its square over ``2 width`` near zero, the absolute value beyond, joined smoothly."""
+    """Huber's loss of a residual: its square over ``2 width`` near zero, the absolute value beyond, joined smoothly.
+
+    Examples
+    --------
+    >>> Huber().first_derivative(np.array([-1.0, -0.1, 0.0, 1.0])).tolist()
+    [-1.0, -0.5, 0.0, 1.0]
+    """
 
     width: float = 0.2
     name: ClassVar[str] = "huber"
@@ -238,7 +268,13 @@ class Huber(_RoundedHinge):
 
 @dataclass(frozen=True)
 class ClippedSquare(Huber):
-    """Half the square of a residual, its derivative clipped at ``width``: the squared loss with a bounded gradient."""
+    """Half the square of a residual, its derivative clipped at ``width``: the squared loss with a bounded gradient.
+
+    Examples
+    --------
+    >>> ClippedSquare().first_derivative(np.array([-1.0, -0.1, 0.0, 1.0])).tolist()
+    [-0.5, -0.1, 0.0, 0.5]
+    """
 
     width: float = 0.5
     name: ClassVar[str] = "clipped_square"
@@ -263,6 +299,11 @@ class Multinomial(_UnitSlope):
     """The softmax loss of all classes at once: properties only, `minimise_multinomial` computes it.
 
     The gradient of one record is (probabilities - indicator of its class) times its row.
+
+    Examples
+    --------
+    >>> Multinomial().lipschitz, Multinomial().smoothness
+    (1.4142135623730951, 0.5)
     """
 
     name: ClassVar[str] = "multinomial"

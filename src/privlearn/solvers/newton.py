@@ -1,4 +1,8 @@
-"""Newton directions for smooth losses: from a factorised Hessian, from its products, or from a sample of the rows.
+"""Newton directions for smooth losses, in three classes:
+
+- `FactorisedHessian`: few columns, so that a d x d matrix can be factorised; L-BFGS pairs correct an old factor.
+- `ConjugateGradients`: many columns; the Hessian is available through its products with vectors.
+- `SampledHessian`: many sparse columns; the same, with the Hessian of a sample of the rows.
 
 A sample is used when one pass over all rows is expensive. Its Hessian is close to the full one; every full step reveals
 how it differs, and L-BFGS pairs correct for that. Directions affect only the number of passes: the certificate is
@@ -7,23 +11,18 @@ computed from a gradient over all rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.imports import linalg, sparse
-from privlearn.solvers.certifiable import SAFETY, UNIT_ROUNDOFF
+from privlearn.imports import linalg
 from privlearn.solvers.descent import Directions
 from privlearn.solvers.objective import Objective, Point, cholesky
-from privlearn.solvers.problem import Problem, Solution
 
 MAX_PRODUCTS = 2000  # Hessian products for one direction
-TIGHTEST = 1e-2  # relative residual of directions while the steps are good
+TIGHTEST = 1e-2  # smallest relative residual of a direction, until a step is poor
 POOR_STEP_RATIO = 0.5  # a step that leaves more than this part of the gradient is poor
 MIN_RESIDUAL = 1e-8  # relative residual that conjugate gradients can still reach
 
@@ -83,6 +82,7 @@ class ConjugateGradients:
             self._precondition = None  # the Hessian has changed
             self._loosest = max(0.5 * self._loosest, MIN_RESIDUAL)
             self._objective.single = self._objective.single and self._loosest >= TIGHTEST
+        # Good steps are near the minimiser, where precise directions pay off; elsewhere they waste products.
         self._precision = min(self._loosest, max(TIGHTEST, left))
 
 
@@ -115,6 +115,7 @@ def lbfgs_two_loop(
     pairs: Sequence[tuple[Array, Array]], inverse: Callable[[Array], Array], gradient: Array
 ) -> Array:
     """Return L-BFGS's product: ``pairs`` of steps and gradient changes correct an approximate inverse Hessian."""
+    # The notation of Nocedal and Wright 2006, Algorithm 7.4: step is s, change is y, a share is alpha.
     vector, shares = gradient.copy(), []
     for step, change in reversed(pairs):
         shares.append(float(step @ vector) / float(step @ change))
@@ -144,6 +145,7 @@ class FactorisedHessian:
         if self._factor is None:
             self._factorise(point)
         direction = -self._apply_inverse(point.gradient)
+        # Also true for NaN, which a failed factorisation leaves.
         if not float(direction @ point.gradient) < 0:  # single precision was not enough
             self._single = False
             self._factorise(point)
@@ -155,6 +157,7 @@ class FactorisedHessian:
         self._jumped_from = before if after.gradient_norm > POOR_STEP_RATIO * before.gradient_norm else None
         if after.gradient_norm > SLOW * before.gradient_norm:
             self._factor = None
+        # A pair without positive curvature would make the approximate inverse indefinite.
         elif float(step @ change) > 0:
             self._pairs.append((step, change))
 
@@ -162,6 +165,7 @@ class FactorisedHessian:
         self._pairs = []
         gram = self._gram(point)
         self._factor, ridge = cholesky(gram, self._objective.regularization)
+        # A larger ridge than Lambda means that single precision lost the small eigenvalues.
         if self._single and ridge > self._objective.regularization:
             self._single = False
             self._factorise(point)
@@ -178,45 +182,6 @@ class FactorisedHessian:
         return lbfgs_two_loop(
             self._pairs, lambda vector: linalg.cho_solve(self._factor, vector, check_finite=False), gradient
         )
-
-
-WORTHWHILE = 0.5  # renumbering copies the column indices: only if this share of the columns or less is in use
-
-
-def columns_in_use(problem: Problem) -> NDArray[np.intp] | None:
-    """Return the columns in use, in order, or None if leaving out the others would gain little."""
-    if not sparse.issparse(problem.features):
-        return None
-    features: Any = problem.features
-    present = np.zeros(features.shape[1], dtype=bool)
-    present[features.indices] = True
-    present[0] = True  # a problem has at least one column
-    used = np.flatnonzero(present)
-    return used if len(used) <= WORTHWHILE * len(present) else None
-
-
-def restrict(problem: Problem, used: NDArray[np.intp]) -> Problem:
-    """Return the problem in the used columns alone; the values are shared, the indices renumbered."""
-    features = problem.features
-    number = np.zeros(features.shape[1], dtype=features.indices.dtype)
-    number[used] = np.arange(len(used))
-    parts = (features.data, number[features.indices], features.indptr)
-    restricted = sparse.csr_array(parts, shape=(features.shape[0], len(used)))
-    return replace(
-        problem, features=restricted, linear=None if problem.linear is None else problem.linear[used]
-    )
-
-
-def extend(problem: Problem, used: NDArray[np.intp], solution: Solution) -> Solution:
-    """Return the solution in all columns, with the certificate of both parts."""
-    if problem.linear is None:
-        coefficients, rest = np.zeros(problem.features.shape[1]), 0.0
-    else:
-        coefficients = -problem.linear / problem.regularization
-        rest = SAFETY * UNIT_ROUNDOFF * float(np.linalg.norm(problem.linear))
-    coefficients[used] = solution.coefficients
-    norm = math.hypot(solution.gradient_norm, rest)
-    return Solution(coefficients, norm, norm / problem.regularization, solution.iterations)
 
 
 # Relative residual of the inner solve. Solving more precisely is wasted: the sample's Hessian

@@ -1,12 +1,13 @@
 """The problem to solve (rows, signs, loss, weights, a perturbation), and sums over its rows.
 
-Rows come in blocks: dense, CSR, or `LookupRows`, which multiply without expanded vectors. All sums have a known number
-of additions in a chain, on which the certificates' rounding bounds rest.
+Rows come in blocks: dense, CSR, or `UnexpandedRows`, which multiply without vectors in memory. All sums have a known
+number of additions in a chain, on which the certificates' rounding bounds rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -14,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.lookup_rows import LookupRows
-from privlearn.data.sources.passes import row_numbers
+from privlearn.data.sources.passes import blas_threads, in_order, one_blas_thread, row_numbers
 from privlearn.data.sources.row_source import (
     EncodedRows,
     Tables,
+    UnexpandedRows,
     in_memory,
     row_blocks,
     rows_at_a_time,
@@ -151,6 +152,8 @@ def _rows_in_cache(dimension: int) -> int:
 
 
 CACHE = 1 << 18  # numbers
+MANY_NUMBERS = 1 << 22  # dense numbers from which several threads save time
+BLOCKS_PER_THREAD = 8  # handed over at once
 NORM_SLACK = 1e-9  # relative; rows scaled to the bound exceed it by a few rounding errors
 
 
@@ -198,7 +201,7 @@ class Rows:
             yield from self._pieces(rows, block, kind)
 
     def map_blocks(self, work: Callable[[slice, Any], Result], kind: Any = np.float64) -> Iterator[Result]:
-        """Yield ``work(rows, block)`` for each block, in order; encoded rows are expanded on several cores.
+        """Yield ``work(rows, block)`` for each block, in order; encoded rows and large arrays on several cores.
 
         Dense blocks have the type ``kind``: float64, or float32 for products that may be inexact.
         """
@@ -207,10 +210,24 @@ class Rows:
                 lambda rows, block: self._apply(work, self._pieces(rows, block, kind)), self._tables
             ):
                 yield from results
+        elif self._blocks is None and self.count * self.dimension > MANY_NUMBERS and blas_threads() > 1:
+            # Blocks are too small for the threads of BLAS, so each thread takes blocks.
+            with one_blas_thread():
+                for results in in_order(
+                    lambda group: self._apply(work, self._pieces(*group, kind)), self._groups()
+                ):
+                    yield from results
         else:
             for part in self._iterate(kind):
                 yield from self._apply(work, iter([part]))
         self._is_checked = True
+
+    def _groups(self) -> Iterator[tuple[slice, Any]]:
+        """Yield dense rows in groups of blocks, each for one thread."""
+        size = BLOCKS_PER_THREAD * self._size
+        for start in range(0, self.count, size):
+            rows = slice(start, min(start + size, self.count))
+            yield rows, self._features[rows]
 
     def _apply(
         self, work: Callable[[slice, Any], Result], pieces: Iterator[tuple[slice, Any]]
@@ -224,7 +241,7 @@ class Rows:
 
     def _pieces(self, rows: slice, block: Any, kind: Any = np.float64) -> Iterator[tuple[slice, Any]]:
         """Yield a block in parts that are small enough for the chain, dense ones as ``kind``."""
-        if isinstance(block, LookupRows):  # already small enough
+        if isinstance(block, UnexpandedRows):  # already small enough
             yield rows, block
             return
         for start in range(rows.start, rows.stop, self._size):
@@ -304,6 +321,16 @@ class Rows:
             )
 
 
+def threads_for(features: Features) -> AbstractContextManager[None]:
+    """Return a context in which BLAS has one thread, unless the rows are many dense numbers.
+
+    Its threads wait for each other in a busy loop, which takes longer than small products, and encoded rows have
+    threads of their own.
+    """
+    is_large = isinstance(features, np.ndarray) and features.size > MANY_NUMBERS
+    return nullcontext() if is_large else one_blas_thread()
+
+
 def _tables_of(features: Features) -> Tables | None:
     """Return the tables for products without vectors, unless they round more often than the certificate allows."""
     tables = features.tables if isinstance(features, EncodedRows) else None
@@ -321,13 +348,19 @@ def sample_rows(features: Features, stride: int) -> Features:
 
 def row_products(block: Any, vectors: Array) -> Array:
     """Return ``block @ vectors``, long rows in pieces of `PIECE` terms: fewer roundings in a chain."""
-    if isinstance(block, LookupRows):
+    if isinstance(block, UnexpandedRows):
         return block @ vectors
     if _is_sparse(block):
         return _sparse_products(block, vectors)
     product: Array = block[:, :PIECE] @ vectors[:PIECE]
     for start in range(PIECE, block.shape[1], PIECE):
         product += block[:, start : start + PIECE] @ vectors[start : start + PIECE]
+    return product
+
+
+def column_products(block: Any, vectors: Array) -> Array:
+    """Return ``block.T @ vectors`` for several vectors; dense rows the other way round, which BLAS does faster."""
+    product: Array = (vectors.T @ block).T if isinstance(block, np.ndarray) else block.T @ vectors
     return product
 
 
@@ -375,7 +408,7 @@ def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:
 
 def row_squares(block: Any) -> Array:
     """Return the squared Euclidean norm of each row."""
-    if isinstance(block, LookupRows):
+    if isinstance(block, UnexpandedRows):
         return block.row_squares()
     if _is_sparse(block):
         squares: Array = _square_entries(block) @ np.ones(block.shape[1])
@@ -386,7 +419,7 @@ def row_squares(block: Any) -> Array:
 
 def column_squares(block: Any, weights: NDArray[Any]) -> Array:
     """Return ``sum_i weights_i x_ij^2`` for every column j."""
-    if isinstance(block, LookupRows):
+    if isinstance(block, UnexpandedRows):
         return block.sums(weights, 2)
     squares: Array = (_square_entries(block) if _is_sparse(block) else block**2).T @ weights
     return squares

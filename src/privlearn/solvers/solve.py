@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.sources.row_source import EncodedRows, in_memory
 from privlearn.errors import SolverError, check_positive
-from privlearn.solvers.certifiable import GAP_TOLERANCE
+from privlearn.imports import sparse
+from privlearn.solvers.certifiable import GAP_TOLERANCE, SAFETY, UNIT_ROUNDOFF
 from privlearn.solvers.descent import MAX_ITERATIONS, Directions, descend, not_certified
 from privlearn.solvers.hinge import minimise_hinge
-from privlearn.solvers.newton import (
-    ConjugateGradients,
-    FactorisedHessian,
-    SampledHessian,
-    columns_in_use,
-    extend,
-    restrict,
-)
+from privlearn.solvers.newton import ConjugateGradients, FactorisedHessian, SampledHessian
 from privlearn.solvers.objective import Objective
-from privlearn.solvers.problem import Problem, Progress, Solution, sample_rows
+from privlearn.solvers.problem import Problem, Progress, Solution, sample_rows, threads_for
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 SPARSE_LIMIT = 256  # the same for sparse rows, whose zeros such a matrix does not use
@@ -33,6 +29,8 @@ STRIDE, MAX_STRIDE = 8, 32
 MAX_SAMPLE_ROWS = 1 << 16
 MIN_SAMPLE_ROWS, ROWS_PER_COLUMN = 500, 10  # a smaller sample would not help
 WARM_ITERATIONS = 30  # a longer warm start saves no time
+
+WORTHWHILE = 0.5  # renumbering copies the column indices: only if this share of the columns or less is in use
 
 
 def minimise(
@@ -63,15 +61,54 @@ def minimise(
     check_positive(tolerance=tolerance)
     if math.isinf(problem.loss.smoothness):
         return minimise_hinge(replace(problem, features=in_memory(problem.features)), gap, progress)
-    used = columns_in_use(problem)
+    used = _columns_in_use(problem)
     if used is None:
-        return _descend(problem, tolerance, progress)
+        with threads_for(problem.features):
+            return _descend(problem, tolerance, progress)
     # The empty columns' part of the certificate is tiny: half of the squared tolerance is ample for it.
-    solution = minimise(restrict(problem, used), tolerance=tolerance * math.sqrt(0.5), progress=progress)
-    whole = extend(problem, used, solution)
+    solution = minimise(_restrict(problem, used), tolerance=tolerance * math.sqrt(0.5), progress=progress)
+    whole = _extend(problem, used, solution)
     if whole.gradient_norm > tolerance:
+        # Never returned uncertified: the noise was calibrated for this distance.
         raise not_certified(tolerance)
     return whole
+
+
+def _columns_in_use(problem: Problem) -> NDArray[np.intp] | None:
+    """Return the columns in use, in order, or None if leaving out the others would gain little."""
+    if not sparse.issparse(problem.features):
+        return None
+    features: Any = problem.features
+    present = np.zeros(features.shape[1], dtype=bool)
+    present[features.indices] = True
+    present[0] = True  # a problem has at least one column
+    used = np.flatnonzero(present)
+    return used if len(used) <= WORTHWHILE * len(present) else None
+
+
+def _restrict(problem: Problem, used: NDArray[np.intp]) -> Problem:
+    """Return the problem in the used columns alone; the values are shared, the indices renumbered."""
+    features = problem.features
+    new_index = np.zeros(features.shape[1], dtype=features.indices.dtype)
+    new_index[used] = np.arange(len(used))
+    parts = (features.data, new_index[features.indices], features.indptr)
+    restricted = sparse.csr_array(parts, shape=(features.shape[0], len(used)))
+    return replace(
+        problem, features=restricted, linear=None if problem.linear is None else problem.linear[used]
+    )
+
+
+def _extend(problem: Problem, used: NDArray[np.intp], solution: Solution) -> Solution:
+    """Return the solution in all columns, with the certificate of both parts."""
+    if problem.linear is None:
+        coefficients, rest = np.zeros(problem.features.shape[1]), 0.0
+    else:
+        # A column without entries has only the linear term and the ridge, so its minimiser is known.
+        coefficients = -problem.linear / problem.regularization
+        rest = SAFETY * UNIT_ROUNDOFF * float(np.linalg.norm(problem.linear))
+    coefficients[used] = solution.coefficients
+    norm = math.hypot(solution.gradient_norm, rest)
+    return Solution(coefficients, norm, norm / problem.regularization, solution.iterations)
 
 
 def _descend(
@@ -128,6 +165,7 @@ def _sample(problem: Problem) -> Problem | None:
         signs=problem.signs[::stride],
         row_weights=None if problem.row_weights is None else problem.row_weights[::stride],
         offsets=None if problem.offsets is None else problem.offsets[::stride],
+        # N shrinks with the rows, so that the regularization keeps its weight relative to them.
         total=max(1, round(problem.total * count / rows)),
     )
 

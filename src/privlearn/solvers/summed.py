@@ -51,6 +51,7 @@ class PartitionRows:
     def sums(self, coefficients: Array) -> Answer:
         margins, value, gradient = self._objective.sums(coefficients)
         self._margins[coefficients.tobytes()] = margins
+        # Oldest first: a line search only returns to its last points.
         while len(self._margins) > STORED_POINTS:
             del self._margins[next(iter(self._margins))]
         return value, gradient
@@ -92,6 +93,7 @@ class PartitionRows:
         return Point(coefficients, self._margins[key], 0.0, coefficients, 0.0)
 
     def _second_derivatives(self, way: Way) -> Any:
+        # The bytes name the point: a worker that was restarted recomputes the same sums from them.
         key = b"".join(coefficients.tobytes() for coefficients in way)
         if self._stored_derivatives[0] != key:
             points = [self._point(coefficients) for coefficients in way]
@@ -115,6 +117,8 @@ class RowPartitions(Protocol):
     dimension: int
     """Number of columns."""
     is_sparse: bool
+    offset_bound: float
+    """Bound on the offsets of scores, beyond targets in [-1, 1]."""
 
     def total(self, answer: Callable[..., Answer], *arguments: Any) -> list[Any]:
         """Return the sum of ``answer(rows, *arguments)`` over the partitions, by `sums_in_order`."""
@@ -126,7 +130,13 @@ class RowPartitions(Protocol):
 
 
 def sums_in_order(answers: Sequence[Answer]) -> list[Any]:
-    """Return the sums of the answers, added as a tree: independent of the order in which they arrived."""
+    """Return the sums of the answers, added as a tree: independent of the order in which they arrived.
+
+    Examples
+    --------
+    >>> [total.tolist() for total in sums_in_order([(np.array([1.0, 2.0]), 3.0), (np.array([10.0, 20.0]), 30.0)])]
+    [[11.0, 22.0], 33.0]
+    """
     columns = ([np.array(each, np.float64) for each in column] for column in zip(*answers, strict=True))
     return [pairwise_sum(column, column[0].shape) for column in columns]
 
@@ -178,7 +188,7 @@ class _Summed:
             mass=float(mass),
             norm_bound=1.0,
             linear_norm=float(np.linalg.norm(linear)),
-            max_offset=max_target_offset(loss),
+            max_offset=max_target_offset(loss) + partitions.offset_bound,
             classes=classes,
         )
 

@@ -82,12 +82,16 @@ class NoisyTable:
         Scale of the noise in a cell; 0 without noise.
     records : int, optional
         The sum of the exact counts, where that is public.
+    rows_per_person : int, default=1
+        Rows of one person may be alike, and nothing identifies them. The simulation draws persons with this number of
+        equal rows, the sample with the largest variance.
     """
 
     noisy: Array
     noise: str
     scale: float
     records: int | None = None
+    rows_per_person: int = 1
 
     @cached_property
     def counts(self) -> Array:
@@ -109,7 +113,8 @@ class NoisyTable:
         """Return tables that could have been released if `plausible` were the population: (replicates, *shape)."""
         source = np.random.default_rng([_SEED, seed])
         probabilities = self.plausible.ravel() / self.plausible.sum()
-        drawn = source.multinomial(round(self._total), probabilities, size=replicates)
+        persons = max(round(self._total / self.rows_per_person), 1)
+        drawn = source.multinomial(persons, probabilities, size=replicates) * (self._total / persons)
         drawn = drawn.reshape(replicates, *self.noisy.shape)
         sample = source.normal if self.noise == "gaussian" else source.laplace
         return self._shift(drawn + sample(0.0, self.scale, drawn.shape), 1)

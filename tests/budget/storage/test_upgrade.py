@@ -51,7 +51,7 @@ NEW = {"ledger": [1, 2, 3], "service": [1, 2]}
 
 @pytest.fixture
 def store(old_server: Owner, later: None) -> str:
-    """A server's store that this version wrote, as the next version finds it."""
+    """Return a server's store that this version wrote, as the next version finds it."""
     return old_server.server.store
 
 
@@ -158,7 +158,7 @@ def test_new_entries_can_have_a_note(store: str) -> None:
 
 
 def statements(store: str) -> int:
-    """How many an upgrade runs; this one is undone."""
+    """Return the number of statements that an upgrade runs; this one is undone."""
     count = 0
 
     def count_one(*_: Any) -> None:
@@ -279,7 +279,7 @@ def ledger_file(tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def read_only() -> Iterator[str]:
-    """A ledger that everybody may read and only the administrator write."""
+    """Make a ledger that every user may read and only the administrator write."""
     with tempfile.TemporaryDirectory() as folder:  # not pytest's own: it keeps others out
         store = Path(write_ledger(Path(folder) / "budgets.db"))
         store.chmod(0o444)

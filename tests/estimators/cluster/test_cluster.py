@@ -95,7 +95,7 @@ def sent(recording: Path, phase: str) -> bytes:
 
 
 def cells_in(message: bytes) -> int:
-    """How many cells of the marked columns are in it: as floats, scaled ones too, or as words."""
+    """Count the cells of the marked columns in it: as floats, scaled ones too, or as text."""
     rows = whole()
     a = rows.column("a").to_numpy()
     marked = [*a, *(a / 1000.0), *(2.0 * (a / 1000.0) - 1.0)]

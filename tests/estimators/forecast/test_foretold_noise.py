@@ -35,7 +35,7 @@ class TestTheWorstCase:
     settings: dict[str, Any] = {"norm_bound": 1.0, "classes": [0, 1], "fit_intercept": False}  # noqa: RUF012
 
     def deviation(self, row: list[float], rows: np.ndarray, **settings: Any) -> float:
-        """Of the prediction for a row, over many runs of what fit runs."""
+        """Return the deviation of the prediction for a row, over many runs."""
         estimator = PrivateLogisticRegression(**self.settings | settings)
         work = estimator.prepare(rows, np.arange(len(rows)) % 2, private=True)
         mechanism = work.calibrate(estimator.make_guarantee())
@@ -65,7 +65,7 @@ class TestTheWorstCase:
 def foretold_and_seen(
     estimator: type, schema: Schema, table: Any, rows: int, epsilon: float
 ) -> tuple[Any, float, float]:
-    """The plan, and the noise and the margin of six fits."""
+    """Return the forecast, and the noise and the margin of six fits."""
     assert schema.target is not None
     train, test = table.slice(0, rows), table.slice(rows, 1000)
     common = {"schema": schema, "delta": 1e-6}

@@ -65,7 +65,7 @@ def search(grid: Any = GRID, estimator: Any = None, **settings: Any) -> PrivateG
 
 
 def searched(model: PrivateGridSearch) -> Any:
-    """What the search's certificate is about."""
+    """Return the search in the certificate."""
     mechanism = model.certificate_.mechanism
     assert isinstance(mechanism, SearchResult)
     return mechanism
@@ -287,7 +287,7 @@ class TestMistakes:
         ):
             work = self.work(estimator, X, answers)
             mechanism = work.calibrate(Guarantee(5.0, 1e-4))
-            work = work.centre_rows(mechanism, SeededRandomness(1))
+            work = work.apply_statistics(mechanism, SeededRandomness(1))
             coefficients = work.run(mechanism, SeededRandomness(0))
             wrong = int(np.sum(work.model(coefficients, mechanism).predict(X) != answers))
             assert work.mistakes(coefficients) == wrong > 0
@@ -297,7 +297,7 @@ class TestMistakes:
         target = 10.0 * X[:, 0] + 3.0
         work = self.work(PrivateRegressor(norm_bound=1.5, target_bounds=(-5, 15)), X, target)
         mechanism = work.calibrate(Guarantee(5.0, 1e-4))
-        work = work.centre_rows(mechanism, SeededRandomness(1))
+        work = work.apply_statistics(mechanism, SeededRandomness(1))
         coefficients = work.run(mechanism, SeededRandomness(0))
         errors = np.abs(work.model(coefficients, mechanism).predict(X) - np.clip(target, -5, 15)) / 20.0
         assert math.isclose(work.mistakes(coefficients), errors.sum(), rel_tol=1e-4)

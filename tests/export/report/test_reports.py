@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.stats import norm
 
 from privlearn import InvalidParameter, Ledger, Release, evaluate
+from privlearn.accounting import GaussianCurve
 from privlearn.data import SchemaEncoder
 from privlearn.export.report import FORMATS, REPORTS, ReleaseProperties, write_report
 from privlearn.export.report.properties import OPEN
 from privlearn.guarantee import Guarantee
-from privlearn.release import LinearModel
+from privlearn.release import LinearModel, meaning_of
 from tests.support.export_cases import ILL, dirty_table, exported_releases, raw_table, schema_for, with_model
 from tests.support.release_files import release_file
 
@@ -81,6 +83,35 @@ def test_registry_entry_is_yaml_with_the_registry_s_fields(private: ReleasePrope
     assert set(entry["assumed"]) == {"deployment.model", "deployment.privacy_loss.privacy_unit", "tier"}
     for path in entry["assumed"]:
         reduce(getitem, path.split("."), entry)  # it names a field that is there
+
+
+def test_sacro_gets_proven_bounds_and_no_attack(private: ReleaseProperties) -> None:
+    """SACRO-ML's review counts an entry with an experiment logger as an attack that was run."""
+    text = write_report(private, "sacro")  # JSON by default
+    assert "attack_experiment_logger" not in text
+    record = json.loads(text)
+    assert record["model_name"] not in ("SVC", "KNeighborsClassifier")  # rejected at once: they store rows
+    assert {"dataset_name", "features", "model_params", "n_samples", "safemodel"} <= set(record)
+    (entry,) = (part for name, part in record.items() if name.startswith("proven_bounds_"))
+    bounds = entry["metadata"]["global_metrics"]
+    assert bounds["epsilon"] == 1.0
+    assert bounds["TPR@0.001_upper_bound"] < bounds["TPR@0.01_upper_bound"] < bounds["Advantage_upper_bound"]
+    assert 0.5 < bounds["AUC_upper_bound"] < 0.5 + bounds["Advantage_upper_bound"]
+
+
+def test_bounds_of_a_gaussian_are_those_of_the_normal_distribution() -> None:
+    meaning = meaning_of(Guarantee(1.0, 1e-6), GaussianCurve(0.5))
+    assert meaning is not None
+    assert meaning.advantage == pytest.approx(2.0 * norm.cdf(0.25) - 1.0, rel=1e-9)
+    exact = norm.cdf(0.5 / np.sqrt(2.0))
+    assert exact <= meaning.area <= exact + 0.002
+
+
+def test_the_opinion_page_draws_no_conclusion(private: ReleaseProperties) -> None:
+    text = write_report(private, "edpb", "html")
+    assert "extracted from the model" in text
+    assert "area under the curve at most 0." in text
+    assert f"small enough to be insignificant here: {OPEN}" in text
 
 
 def test_several_holders_are_not_central() -> None:

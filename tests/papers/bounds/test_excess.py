@@ -63,7 +63,7 @@ def test_the_bounds_hold_for_the_mechanisms_and_not_by_wide_margins_where_data_i
 
 
 def _rises(mechanism: Any, rows: Any, signs: Any, loss: Any, strength: float, draws: int) -> Any:
-    """How much J rises in so many runs."""
+    """Return how much J rises in n runs."""
 
     def solve(linear: Any, regularization: float) -> Any:
         term = None if linear is None else linear[0]

@@ -52,7 +52,7 @@ def alice(served: Served) -> Iterator[httpx2.Client]:
 
 
 def signed_in(served: Served, role: Any, person: str) -> Iterator[httpx2.Client]:
-    """With a key for programs and a browser's cookie."""
+    """Return a client with a key for programs and a browser's cookie."""
     key = create_key(served.store, role, person)
     headers = {"Authorization": f"Bearer {key}"} | OWN
     with httpx2.Client(base_url=served.url, headers=headers, trust_env=False, timeout=60) as client:

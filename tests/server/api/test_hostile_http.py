@@ -57,14 +57,14 @@ def flipped(content: bytes, place: int) -> bytes:
 
 
 def out_of_bounds() -> bytes:
-    """A text column whose offsets point far outside of its text."""
+    """Return a text column whose offsets point far outside of its text."""
     good, text = write_arrow(TABLE), struct.pack("<ii", 0, 4) + b"male"
     assert good.count(text) == 1
     return good.replace(text, struct.pack("<ii", 0, 1 << 30) + b"male")
 
 
 def shared_text(kind: pa.DataType, text: bytes) -> bytes:
-    """A text that the cells of a thousand rows refer to."""
+    """Return a text that the cells of a thousand rows refer to."""
     rows = 1000
     if kind == pa.string():
         cells = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), [text.decode()])
@@ -76,7 +76,7 @@ def shared_text(kind: pa.DataType, text: bytes) -> bytes:
 
 
 def endless() -> bytes:
-    """A column without content that claims a million million rows."""
+    """Return a column without content that claims 10^12 rows."""
     few, many = struct.pack("<q", 77_777), struct.pack("<q", 1 << 40)
     return write_arrow(pa.table({"age": pa.nulls(77_777)})).replace(few, many)
 

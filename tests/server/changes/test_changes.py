@@ -38,7 +38,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def ward(service: Service) -> Service:
-    """With a data set of the console, and carol, who has a share of it."""
+    """Return a service with a data set of the console, and carol, who has a share of it."""
     datasets.add_dataset(service, HOLDER, *WARD, BUDGET)
     analysts.add_analyst(service, HOLDER, "carol", "Carol Ng")
     analysts.give_share(service, HOLDER, "carol", "ward", SHARE)
@@ -94,7 +94,7 @@ def test_some_names_are_nobodys(service: Service) -> None:
 def test_a_name_that_approval_takes_for_anothers_is_refused(service: Service) -> None:
     analysts.add_analyst(service, HOLDER, "carol")
     for name in ("Alice", "CAROL"):
-        with pytest.raises(Conflict, match="takes for the same"):
+        with pytest.raises(Conflict, match="approvals cannot tell this name"):
             analysts.add_analyst(service, HOLDER, name)
 
 

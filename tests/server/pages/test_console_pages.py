@@ -28,7 +28,7 @@ def holder(served: Served) -> Iterator[httpx2.Client]:
 
 
 def hidden(answer: httpx2.Response) -> dict[str, str]:
-    """What the question bears, and the answer to it."""
+    """Return the hidden fields of a question, and the answer that confirms it."""
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text)) | {"sure": "yes"}
 
 

@@ -36,7 +36,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @contextmanager
 def browsing(served: Served, who: str = "") -> Iterator[httpx2.Client]:
-    """A client without a key of its own, signed in as a browser is."""
+    """Return a client without a key, signed in as a browser is."""
     with httpx2.Client(base_url=served.url, headers=OWN, timeout=60.0, trust_env=False) as client:
         if who:
             assert sign_in(client, key_of(served, who)).status_code == 303
@@ -180,8 +180,8 @@ def test_what_was_typed_stays_and_is_not_read_as_markup(served: Served) -> None:
         ({"epsilon": "nan"}, "epsilon", "not a number"),
         ({"epsilon": "1_0"}, "epsilon", "not a number"),
         ({"epsilon": "\uff11"}, "epsilon", "not a number"),
-        ({"once": "0\x00"}, "", "not made here"),
-        ({"once": "0" * 300}, "", "not made here"),
+        ({"once": "0\x00"}, "", "not from this server"),
+        ({"once": "0" * 300}, "", "not from this server"),
         ({"delta": "2"}, "delta", "in [0, 1)"),
         ({"face": "other"}, "face", "Choose one"),
         ({"epsilon": "9"}, "epsilon", "has no room"),

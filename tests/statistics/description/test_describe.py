@@ -85,14 +85,14 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 def exact(
     rows: list[dict[str, Any]], schema: Schema = SCHEMA, **more: list[Any]
 ) -> list[np.ndarray[Any, Any]]:
-    """What is counted before the noise: a promise of nothing adds none."""
+    """Return the counts before the noise: an infinite epsilon adds none."""
     plan = description_layout(schema, Guarantee(math.inf), 10, correlations=True)
     cells, weights, _ = read_cells(columns_of(rows) | more, schema)
     return list(measure(plan, schema, cells, weights, SeededRandomness(0)).tables)
 
 
 def moves(before: list[Any], after: list[Any]) -> tuple[float, float]:
-    """The largest move of any table, in L1 and in L2."""
+    """Return the largest move of any table, in L1 and in L2."""
     changes = [np.ravel(new - old) for old, new in zip(before, after, strict=True)]
     return max(np.abs(change).sum() for change in changes), max(
         float(np.linalg.norm(change)) for change in changes

@@ -262,7 +262,7 @@ def test_models_of_scikit_learn(test_rows: pa.Table) -> None:
 
 
 def _on_numbers(model: Any) -> Any:
-    """A fitted model that picks its columns."""
+    """Return a fitted model that picks its columns."""
 
     class Picking:
         classes_ = model.classes_
@@ -431,6 +431,17 @@ def test_an_empty_table_is_counted_where_the_number_of_records_is_private(releas
     found = evaluate(release, simulated_census(5, seed=2).slice(0, 0), by="sex", **settings)
     assert not found["accuracy"].is_known
     assert all(result.too_noisy for result in found.groups)
+    page = page_part(found)
+    assert "ROC curve: too noisy" in page
+    assert "false positive rate</text>" not in page
+
+
+def test_accuracy_stands_next_to_that_of_a_constant(release: Release, test_rows: pa.Table) -> None:
+    found = evaluate(release, test_rows, epsilon=math.inf)
+    labels = labels_of(test_rows)
+    assert found.numbers_with_baseline["accuracy of a constant"].value == pytest.approx(1.0 - labels.mean())
+    assert f"accuracy of a constant      {found.most_frequent}" in str(found)
+    assert "accuracy of a constant" in page_part(found)
 
 
 @pytest.mark.parametrize(("delta", "columns"), [(0.0, ["sex"]), (1e-2, ["sex", "region", "occupation"])])

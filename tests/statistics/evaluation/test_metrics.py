@@ -134,6 +134,14 @@ def test_draws_have_the_variance_of_sampling_and_noise(noise: str) -> None:
     assert drawn[:, 0].var() == pytest.approx(500 * 0.8 * 0.2 + power * 400.0, rel=0.05)
 
 
+@pytest.mark.parametrize("rows_per_person", [1, 7])
+def test_rows_of_a_person_may_be_alike(rows_per_person: int) -> None:
+    table = NoisyTable(np.array([400.0, 100.0]), "gaussian", 5.0, rows_per_person=rows_per_person)
+    drawn = table.draws(20_000, 0)
+    assert drawn.mean(axis=0) == pytest.approx(np.array([400.0, 100.0]), abs=1.0)
+    assert drawn[:, 0].var() == pytest.approx(rows_per_person * 500 * 0.8 * 0.2 + 25.0, rel=0.05)
+
+
 @pytest.mark.parametrize(("records", "noise"), [(2000, "laplace"), (None, "gaussian")])
 def test_intervals_cover(records: int | None, noise: str) -> None:
     """New records and new noise, 300 times: 95 % of the intervals hold the population's value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,8 @@ from privlearn.release.verification import verify_bytes
 from privlearn.statistics.regression import forest_plot, write_page
 
 BENCHMARK = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "inference.py"))
-fit_plainly, measure, schema_of, simulate = (
-    BENCHMARK[name] for name in ("fit_plainly", "measure", "schema_of", "simulate")
+fit_plainly, measure, schema_of, simulate, Setting = (
+    BENCHMARK[name] for name in ("fit_plainly", "measure", "schema_of", "simulate", "Setting")
 )
 FORMULA = "y ~ x0 + x1 + x2"
 
@@ -42,7 +43,7 @@ def simulated(
     table, variables, _ = simulate(family, size, 3, persons, np.random.default_rng(seed))
     if family == "logistic":
         table["y"] = table["y"].astype(int)
-    return table, variables, schema_of(family, variables, persons, 1.0)
+    return table, variables, schema_of(family, variables.shape[1], persons, 1.0)
 
 
 def estimated(family: str, epsilon: float = 1.0, seed: int = 0, **options: Any) -> Estimates:
@@ -69,17 +70,17 @@ def test_without_noise_it_is_close_to_the_plain_fit(family: str, persons: bool) 
 @pytest.mark.parametrize("family", ["logistic", "linear", "poisson"])
 def test_intervals_cover(family: str) -> None:
     """A small version of benchmarks/inference.py: 3 x 40 intervals, which the noise widens by about a third."""
-    result = measure(family, 6000, 3, 1.0, tables=40)
+    setting = Setting(family, 6000, 3, 1.0)
+    result = measure(family, 6000, 3, [setting], tables=40, seed=0)[setting].summary()
     assert stats.binomtest(round(120 * result["coverage"]), 120, 0.95).pvalue > 1e-4
     assert result["p-values uniform (KS)"] > 1e-4
     assert 1.05 < result["median width"] < 2.0
 
 
 def test_bounds_ten_times_too_wide_cost_little() -> None:
-    widths = [
-        measure("logistic", 6000, 3, 1.0, tables=8, generosity=factor)["median width"]
-        for factor in (1.0, 10.0)
-    ]
+    settings = [Setting("logistic", 6000, 3, 1.0, factor) for factor in (1.0, 10.0)]
+    results = measure("logistic", 6000, 3, settings, tables=8, seed=0)
+    widths = [results[setting].summary()["median width"] for setting in settings]
     assert widths[1] < 1.1 * widths[0]
 
 
@@ -136,7 +137,9 @@ def test_too_many_terms_are_refused_before_anything_is_charged() -> None:
     table["y"] = table["y"].astype(int)
     formula = "y ~ " + " + ".join(f"x{index}" for index in range(12))
     with pytest.raises(InvalidParameter, match="Use fewer terms"):
-        estimate(table, schema_of("logistic", variables, False, 1.0), formula, epsilon=1.0, delta=1e-6)
+        estimate(
+            table, schema_of("logistic", variables.shape[1], False, 1.0), formula, epsilon=1.0, delta=1e-6
+        )
 
 
 def test_refusals() -> None:
@@ -173,7 +176,7 @@ def test_bounds_narrower_than_floats_are_fine_do_not_fail(outcome: str) -> None:
 
 @pytest.mark.parametrize("content", [0.0, 5.0])
 def test_rows_that_are_all_equal_do_not_fail(content: float) -> None:
-    schema = schema_of("linear", np.zeros((1, 3)), False, 1.0)
+    schema = schema_of("linear", 3, False, 1.0)
     table = {name: np.full(3000, 0.0) for name in ("x0", "x1", "x2")} | {"y": np.full(3000, content)}
     result = estimate(
         table, schema, FORMULA, epsilon=1.0, delta=1e-6, random_state=0, accept_weak_privacy=True
@@ -249,3 +252,17 @@ def test_widths_are_forecast() -> None:
 def test_a_model_without_estimates_says_so() -> None:
     with pytest.raises(InvalidParameter, match="Call fit"):
         PrivateGLM(FORMULA, simulated("logistic", 100)[2], epsilon=1.0, delta=1e-6).summary()
+
+
+def test_numbers_show_two_digits_of_their_standard_error() -> None:
+    result = estimated("logistic", 4.0)
+    for row, line in zip(result.coefficients(), result.summary().splitlines()[5:], strict=False):
+        shown = line.split()[1]
+        assert abs(float(shown) - row.estimate) < 0.06 * row.error
+
+
+def test_no_more_complete_records_are_shown_than_there_are() -> None:
+    for seed in range(3):
+        heading = estimated("logistic", 1.0, seed).summary().splitlines()[1]
+        complete, records = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", heading)[-2:])
+        assert complete <= records

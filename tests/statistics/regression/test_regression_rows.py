@@ -44,7 +44,7 @@ def table_of(family: str, size: int, generator: np.random.Generator) -> dict[str
 
 
 def extreme_rows(family: str) -> dict[str, Any]:
-    """Rows far out, with the outcome that the model expects least, and ordinary ones."""
+    """Return rows far out, with the outcome that the model expects least, and ordinary ones."""
     outcomes = [0, 1] if family == "logistic" else [0.0, 50.0]
     rows = [
         (x, z, time, group, y)

@@ -1,7 +1,8 @@
 """One database for everything durable: an SQLite file or a PostgreSQL database, and transactions on either.
 
-`store.py` opens transactions, `sqlite.py` and `postgresql.py` say how, `formats.py` has the formats of the tables, and
-`migrations/` upgrades them. It knows nothing of budgets: the tables belong to `budget`, `sessions` and `server`.
+`store.py` opens transactions, with `sqlite.py` or `postgresql.py` for the two kinds of database; `formats.py` numbers
+the formats of the tables, and `migrations/` upgrades them. Nothing here depends on budgets: the tables are defined in
+`budget`, `sessions` and `server`. May import only what is above `budget`; start with `store.py`.
 """
 
 from typing import TYPE_CHECKING

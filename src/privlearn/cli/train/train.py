@@ -333,8 +333,7 @@ def _step_reporter(progress: LateProgress) -> Any:
 def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
     expected = "" if certificate.guarantee.relation.count_is_public else "an expected "
     task = certificate.mechanism.task
-    whom = "persons" if task.averaged else "records"
-    typer.echo(f"Wrote {out}: trained on {expected}{task.total} {whom} of {schema.name!r}.")
+    typer.echo(f"Wrote {out}: trained on {expected}{task.total} {certificate.count_noun} of {schema.name!r}.")
     print_guarantee(certificate)
     print_selection(certificate)
     if certificate.private_bounds:

@@ -35,6 +35,8 @@ def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
 INTERCEPT = 0.05
 """The constant feature's share of a row's squared norm; a small share suffices, since every row has it."""
 
+CENTRED_INTERCEPT = 0.15
+"""The same in centred rows, whose mean prediction has noise in proportion to the inverse of its root."""
 
 SINGLE_COLUMNS = 128  # from here on single precision saves more memory than it costs digits
 
@@ -251,12 +253,12 @@ class CentredEncoder:
     @property
     def constant(self) -> float:
         """Return the constant feature; 0 if there is none."""
-        return math.sqrt(INTERCEPT) * self._factor if self.base.fit_intercept else 0.0
+        return math.sqrt(CENTRED_INTERCEPT) * self._factor if self.base.fit_intercept else 0.0
 
     @property
     def stretch(self) -> float:
         """Return the norm, without the constant, of rows at the radius and beyond."""
-        return math.sqrt(1.0 - INTERCEPT) * self._factor if self.base.fit_intercept else self._factor
+        return math.sqrt(1.0 - CENTRED_INTERCEPT) * self._factor if self.base.fit_intercept else self._factor
 
     def unscale(self, coefficients: Array) -> tuple[Array, Any]:
         """Return coefficients and intercept in the units of X, for rows of arrays within the radius."""

@@ -40,9 +40,11 @@ def to_unit(values: Array, bounds: Bounds) -> Array:
     return np.clip(2.0 * share - 1.0, -1.0, 1.0)
 
 
-def from_unit(units: Array, bounds: Bounds) -> Array:
-    """Invert `to_unit`; units outside [-1, 1] become the bounds."""
+def from_unit(units: Array, bounds: Bounds, *, clamp: bool = True) -> Array:
+    """Invert `to_unit`; units outside [-1, 1] become the bounds, unless numbers beyond them are requested."""
     lower, upper = bounds
+    if not clamp:
+        return np.asarray(lower + (upper - lower) * (units + 1.0) / 2.0)
     share = (np.clip(units, -1.0, 1.0) + 1.0) / 2.0
     return np.clip(lower + (upper - lower) * share, lower, upper)
 

@@ -57,6 +57,7 @@ from privlearn.data.encoding.layout import ColumnLayout, FeatureLayout
 from privlearn.data.encoding.packed_cells import distinct_values
 from privlearn.data.encoding.table_cover import MAX_CELLS, Table, cover_pairs, number_of_cells, stride
 from privlearn.data.sources.passes import number_of_rows
+from privlearn.data.sources.row_source import UnexpandedRows
 from privlearn.imports import sparse
 
 MIN_FEATURES = 256  # up to here solvers build matrices from the vectors, which is faster
@@ -186,7 +187,7 @@ def _pair_features(
             yield np.flatnonzero(present), start + features
 
 
-class LookupRows:
+class LookupRows(UnexpandedRows):
     """PRIVATE: a block of n rows in the coordinates of `LookupTables`.
 
     Attributes
@@ -202,6 +203,7 @@ class LookupRows:
         self._columns: list[_ColumnValues] = []
         values = np.empty((len(tables.columns), count), dtype=np.int32)
         # Rows are columns' bins; the last row is 1, the factor of the index of each table's first cell.
+        # float32 holds every bin number exactly, and the product below is a fast BLAS call.
         bins = np.ones((len(tables.columns) + 1, count), dtype=np.float32)
         end = 0
         for number, layout in enumerate(tables.columns):

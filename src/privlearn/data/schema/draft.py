@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from privlearn.data.schema.column_ranges import expand_ranges
 from privlearn.data.schema.documents import read_document
 from privlearn.data.schema.private_bounds import PrivateBounds
 from privlearn.data.schema.public import ESTIMATE, ESTIMATE_LISTS, Value
@@ -58,6 +59,8 @@ class SchemaDraft:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._content = copy.deepcopy(dict(content)) if isinstance(content, Mapping) else content
+        if isinstance(content, Mapping) and "columns" in content:
+            self._content["columns"] = expand_ranges(self._content["columns"])
         marks = [(name, part, _marks(part)) for name, part in _parts(self._content)]
         self.bounds = tuple(
             Bound(name, side) for name, _, marked in marks for side in sorted(marked & _SIDES)

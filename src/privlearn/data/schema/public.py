@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,6 +24,9 @@ from pydantic import (
 )
 
 from privlearn.errors import SchemaError, did_you_mean
+
+PARTS = ("train", "test")
+"""Names of the parts of a split data set, each with a budget account of its own."""
 
 _TAGGED = "columns"  # pydantic puts a column's type between its name and its field
 # Names that pydantic appends for a setting that may have several types:
@@ -234,7 +238,8 @@ def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...
             "write them as text, in quotes, and convert the table's column to text"
         )
     if len(set(values)) < len(values):
-        raise ValueError("must all be different: remove the repeated ones")
+        repeated = ", ".join(repr(value) for value, count in Counter(values).items() if count > 1)
+        raise ValueError(f"must all be different: remove the repeated ones ({repeated})")
     if "" in values:
         raise ValueError("the empty text is a gap in every table: remove it, and set missing: zero")
     if not all(is_unicode(value) for value in values if isinstance(value, str)):

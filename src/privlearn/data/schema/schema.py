@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from privlearn.data.schema.cell_grammar import BLANKS, is_code
+from privlearn.data.schema.column_ranges import expand_ranges
 from privlearn.data.schema.columns import Column
 from privlearn.data.schema.documents import read_document, write_document
 from privlearn.data.schema.file_format import PLAIN, FileFormat
@@ -38,7 +39,7 @@ class Schema(CompactModel):
         Name of the data set; with the digest it identifies the data set in a ledger.
     columns : dict of str to NumberColumn, CategoryColumn, OrdinalColumn, DateColumn or TextColumn
         The feature columns, in the order of the encoded features. Columns of the table that are not
-        listed are not read.
+        listed are not read. ``BILL_AMT{1..6}`` describes six columns at once.
     target : Target or None, default=None
         The column to predict and its classes, or its bounds if it is a number.
     person : str or None, default=None
@@ -84,6 +85,13 @@ class Schema(CompactModel):
     file: FileFormat = PLAIN
 
     _omitted: ClassVar[tuple[str, ...]] = ("one_row_per_person", "weight", "private_bounds", "pairs", "file")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ranges_are_columns(cls, content: Any) -> Any:
+        if not isinstance(content, Mapping) or "columns" not in content:
+            return content
+        return {**content, "columns": expand_ranges(content["columns"])}
 
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
@@ -176,6 +184,11 @@ class Schema(CompactModel):
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
         return self.model_dump(mode="json")
+
+    @property
+    def count_noun(self) -> str:
+        """Return what a table's public number counts: persons where a column identifies them, else records."""
+        return "records" if self.person is None else "persons"
 
     @property
     def row_weight_bound(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import Field, StrictStr, ValidationInfo, field_validator, model_serializer, model_validator
 
@@ -30,6 +30,13 @@ class Target(PublicColumn):
         Labels of the table that count as one class: ``{ill: [mild, severe]}``.
     weights : dict of class to float
         Public weights of errors on records of a class; 1 by default.
+    rate : float, optional
+        Public share of records of the second of two classes, from earlier tables or the literature. Without it,
+        logistic models estimate it privately.
+    rates : dict of class to float
+        The same for several classes: a share for each; they are divided by their sum.
+    typical, spread : float, optional
+        Public centre and spread of a number. Without them, regressions estimate both privately.
     description, unit : str, optional
     """
 
@@ -40,6 +47,10 @@ class Target(PublicColumn):
     upper: OptionalBound = None
     merge: dict[Value, tuple[Value, ...]] = Field(default={})
     weights: dict[Value, float] = Field(default={})
+    rate: float | None = Field(default=None, gt=0.0, lt=1.0)
+    rates: dict[Value, float] = Field(default={})
+    typical: float | None = Field(default=None, allow_inf_nan=False)
+    spread: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
 
     @field_validator("name", mode="before")
     @classmethod
@@ -56,7 +67,7 @@ class Target(PublicColumn):
             raise ValueError(f"needs at least two, e.g. {example}")
         return classes
 
-    @field_validator("merge", "weights", mode="before")
+    @field_validator("merge", "weights", "rates", mode="before")
     @classmethod
     def _have_classes_as_keys(cls, part: Any, info: ValidationInfo) -> Any:
         classes = info.data.get("classes")
@@ -72,12 +83,34 @@ class Target(PublicColumn):
             raise ValueError("needs either classes, or lower and upper for a number: state one of the two")
         if len(given) == 1:
             raise ValueError("a number needs both bounds: fill in lower and upper")
-        for setting in ("unknown", "merge", "weights") if given else ():
+        own, other = ("unknown", "merge", "weights", "rate", "rates"), ("typical", "spread")
+        kinds = ("classes", "a number") if given else ("a number", "classes")
+        for setting in own if given else other:
             if getattr(self, setting) != type(self).model_fields[setting].default:
-                raise ValueError(f"{setting}: remove it: it is for classes, and the target is a number")
+                raise ValueError(f"{setting}: remove it: it is for {kinds[0]}, and the target has {kinds[1]}")
         if given:
             check_bounds(*given)
+        if self.typical is not None and not given[0] <= self.typical <= given[1]:
+            raise ValueError("typical: must lie between lower and upper")
+        self._check_rates()
         return self
+
+    def _check_rates(self) -> None:
+        if self.rate is not None and (self.rates or len(self.classes) != 2):
+            raise ValueError("rate: is for two classes; write rates: with a share for each class")
+        if self.rates and len(self.rates) != len(self.classes):
+            raise ValueError("rates: state a share for each class")
+        if self.rates and not all(0.0 < share < 1.0 for share in cast(list[float], self.shares)):
+            raise ValueError("rates: must be above 0, and not too far apart")
+
+    @property
+    def shares(self) -> list[float] | None:
+        """Return the public share of each class; None if the schema states none."""
+        if self.rate is not None:
+            return [1.0 - self.rate, self.rate]
+        return (
+            [self.rates[label] / sum(self.rates.values()) for label in self.classes] if self.rates else None
+        )
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -108,11 +141,15 @@ class Target(PublicColumn):
         """Return the settings without those of the other kind of target."""
         about = {name: getattr(self, name) for name in ("description", "unit") if getattr(self, name)}
         if self.bounds is not None:
-            return {"name": self.name, "lower": self.lower, "upper": self.upper} | about
+            known: dict[str, Any] = {"typical": self.typical, "spread": self.spread}
+            known = {name: value for name, value in known.items() if value is not None}
+            return {"name": self.name, "lower": self.lower, "upper": self.upper} | known | about
         rule = {} if self.unknown == "refuse" else {"unknown": self.unknown}
         merge = {str(label): list(part) for label, part in self.merge.items()}
         weights = {str(label): weight for label, weight in self.weights.items()}
-        stated = {name: part for name, part in (("merge", merge), ("weights", weights)) if part}
+        rates = {str(label): rate for label, rate in self.rates.items()}
+        parts: dict[str, Any] = {"merge": merge, "weights": weights, "rate": self.rate, "rates": rates}
+        stated: dict[str, Any] = {name: part for name, part in parts.items() if part}
         return {"name": self.name, "classes": list(self.classes)} | rule | stated | about
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from privlearn.data.schema.column_ranges import compact_names
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import csv_header, guess_types
 from privlearn.data.sources.detection import detect_format
 from privlearn.data.sources.directories import check_same_columns, list_files, partition
 from privlearn.data.sources.files import is_parquet, parquet_schema
-from privlearn.data.sources.program_files import is_program_file, read_program_file
+from privlearn.data.sources.program_files import WORKBOOKS, is_program_file, read_program_file
 from privlearn.data.sources.schema_columns import less_like_a_person, looks_like_identifier
 from privlearn.data.sources.table import is_number, refuse_repeated_names, safely
 from privlearn.errors import InvalidParameter
@@ -30,15 +31,18 @@ _HEAD = """\
 #    with a long tail (income, capital, counts). A number that is only a code is a category.
 # 3. Category columns: list all values that may occur; quote words such as "yes", "no" and "1" if
 #    the table has them as text. Long free text: write type: text and delete values.
+#    Days: write type: date, lower and upper; the table must have them as 2020-01-31, not 31.01.2020.
 # 4. missing: zero (and unknown: zero for categories) accepts gaps; without it they are refused.
 # 5. Move the column to predict from columns to target and list its classes; or, for a number
 #    (regression), write its lower and upper there instead of classes.
 # 6. If people have several rows: person: NAME of the column that identifies them (then delete that
 #    column below), or rows_per_person: the largest number a person can have. If every row is another
 #    person: one_row_per_person: true.
-# 7. Bounds and lists that are not public can be estimated with a share of epsilon: write estimate instead
+# 7. One entry describes several columns: "BILL_AMT{1..6}" is BILL_AMT1 to BILL_AMT6.
+# 8. Bounds and lists that are not public can be estimated with a share of epsilon: write estimate instead
 #    (lower: estimate, values: estimate, classes: estimate; or estimate whole numbers for a list of whole numbers);
 #    privlearn train and privlearn discover estimate them.
+# 9. A column of survey weights: delete it below, and write weight: {column: NAME, upper: its public cap}.
 """
 
 _FILE = """\
@@ -56,7 +60,7 @@ target:
 """
 
 
-def schema_template(path: str | TablePath, names: Sequence[str] = ()) -> str:
+def schema_template(path: str | TablePath, names: Sequence[str] = (), sheet: str | None = None) -> str:
     """Return a commented YAML schema for a table, with every bound and list left to fill in.
 
     It contains only names and types of columns and the format of the file; no cell of the table can appear in it.
@@ -67,17 +71,22 @@ def schema_template(path: str | TablePath, names: Sequence[str] = ()) -> str:
         A file, or a directory or pattern of files with the same columns.
     names : sequence of str, optional
         The names of the columns, if the file has no line of names.
+    sheet : str, optional
+        The sheet of a workbook; by default the first visible one.
     """
     root, files = list_files(table_path(path))
     first = files[0]
-    form = PLAIN if _states_types(first) else detect_format(first, names)
-    if names and form == PLAIN:
+    if sheet is not None and first.suffix.lower() not in WORKBOOKS:
+        raise InvalidParameter("--sheet is for workbooks. Omit it.")
+    form = FileFormat(sheet=sheet) if _states_types(first) else detect_format(first, names)
+    if names and (form == PLAIN or _states_types(first)):
         raise InvalidParameter(
             f"--names is for text files without a line of names. {first.name} has names: omit it."
         )
     columns = _columns_of_all(root, files, form)
     identifiers = [name for name, _ in columns if looks_like_identifier(name)]
-    lines = [line for name, kind in columns if name not in identifiers for line in _column_lines(name, kind)]
+    others = [(name, kind) for name, kind in columns if name not in identifiers]
+    lines = [line for name, kind in compact_names(others) for line in _column_lines(name, kind)]
     stem = (first if len(files) == 1 else root).name.removesuffix(".gz").rsplit(".", 1)[0]
     question = _question(identifiers) if identifiers else ""
     return "\n".join(
@@ -122,7 +131,7 @@ def _states_types(file: TablePath) -> bool:
 
 def _columns(path: TablePath, form: FileFormat) -> list[tuple[str, Any]]:
     if _states_types(path):
-        kinds = parquet_schema(path) if is_parquet(path) else read_program_file(path).schema
+        kinds = parquet_schema(path) if is_parquet(path) else read_program_file(path, form).schema
         return list(zip(kinds.names, kinds.types, strict=True))
     names = csv_header(path, str(path), form)
     refuse_repeated_names(names, names)

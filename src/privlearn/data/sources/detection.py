@@ -65,7 +65,7 @@ def describe_look(path: TablePath, form: FileFormat) -> str:
     settings = f"encoding: {likely.encoding}"
     if likely.delimiter != form.delimiter:
         settings += f', delimiter: "{likely.delimiter}"'.replace("\t", "\\t")
-    return f". Its first lines suggest to write in the schema file: {{{settings}}}"
+    return f". Its first lines suggest to write in the schema: file: {{{settings}}}"
 
 
 def misread_encoding(path: TablePath, form: FileFormat) -> str | None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -129,6 +131,41 @@ def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: boo
         finally:  # a caller that stops early does not wait for work that has not begun
             for future in waiting:
                 future.cancel()
+
+
+_limits: list[Any] = []  # one entry for each pass under way that has limited BLAS
+_limits_lock = threading.Lock()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside the ``with`` block, BLAS uses one thread: the passes' own threads do not compete with BLAS's.
+
+    The limit holds for the process, so the first of several passes at once sets it and the last one removes it.
+    """
+    with _limits_lock:
+        _limits.append(_blas().limit(limits=1, user_api="blas") if not _limits else None)
+    try:
+        yield
+    finally:
+        with _limits_lock:
+            limit = _limits.pop()
+            if limit is not None:
+                limit.restore_original_limits()
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS may use, which the user limits by OMP_NUM_THREADS or threadpoolctl."""
+    if _limits:
+        return 1
+    return max((each["num_threads"] for each in _blas().info() if each["user_api"] == "blas"), default=1)
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController  # not part of privlearn-core
+
+    return ThreadpoolController()
 
 
 def available_cores() -> int:

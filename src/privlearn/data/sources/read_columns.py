@@ -296,7 +296,10 @@ def _parse_days(text: Any, rules: CellRules, label: str) -> Any:
 
 
 def _unreadable(rules: CellRules, label: str) -> DataError:
-    return DataError(f"{label} holds cells that are not {_NAMES[rules.kind]}. {_INSTEAD}")
+    quotes = (
+        " In a schema, quote yes and no: YAML reads them as true and false." if rules.kind == "truth" else ""
+    )
+    return DataError(f"{label} holds cells that are not {_NAMES[rules.kind]}.{quotes} {_INSTEAD}")
 
 
 _READERS = {"number": _numbers, "whole": _numbers, "truth": _truths, "date": _days, "text": _texts}

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.data.sources.passes import count_pass, in_order, number_of_rows
 from privlearn.errors import DataError
 from privlearn.imports import pa, sparse
@@ -196,6 +197,27 @@ class ArrayRows(RowSource[Any]):
 
     def take(self, indices: RowIndices) -> ArrayRows:
         return ArrayRows(self.matrix[indices])
+
+
+class UnexpandedRows(ABC):
+    """A block of rows in the coordinates of `Tables`: it multiplies like a matrix, without vectors in memory."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of coordinates."""
+
+    @abstractmethod
+    def __matmul__(self, coefficients: Array) -> Array:
+        """Return the product of each row with coefficients."""
+
+    @abstractmethod
+    def sums(self, weights: Array, power: int = 1) -> Array:
+        """Return ``sum_i weights_i x_ij^power`` for every coordinate j."""
+
+    @abstractmethod
+    def row_squares(self) -> Array:
+        """Return the squared norm of each row."""
 
 
 class Tables(Protocol):

@@ -107,7 +107,7 @@ def _advise(names: list[str], schema: Schema) -> str:
         written = "tab" if likely == "\t" else f'"{likely}"'
         return (
             f"It has one column if a {_NAMES.get(stated, stated)} separates cells. If it is a {_NAMES[likely]}, write "
-            f"in the schema file: {{delimiter: {written}}} (`privlearn predict` takes --schema FILE)"
+            f"in the schema: file: {{delimiter: {written}}} (`privlearn predict` takes --schema FILE)"
         )
     return (
         f"Its first line must name them, with a {_NAMES.get(stated, stated)} between them. If the file has no line of "

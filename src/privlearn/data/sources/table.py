@@ -164,7 +164,7 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
     Parameters
     ----------
     data : DataFrame, pyarrow.Table, pyarrow.RecordBatch, mapping or ndarray
-        The rows; also anything with ``__arrow_c_stream__``.
+        The rows; also anything with ``__arrow_c_stream__``, and frames that narwhals supports.
     columns : sequence of str, optional
         The columns to keep, in this order. A numpy array has no names: its columns must be these.
 
@@ -300,7 +300,12 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
     if isinstance(data, Mapping):
         return [str(name) for name in data], list(data.values()).__getitem__
     if not isinstance(data, pa.Table | pa.RecordBatch):
-        if not hasattr(data, "__arrow_c_stream__"):
+        if not hasattr(data, "__arrow_c_stream__") or type(data).__module__.startswith("narwhals"):
+            frame = safely(
+                partial(_frame_of, data), "the rows cannot be fetched. Pass them as an Arrow table."
+            )
+            if frame is not None:
+                return _columns_of(frame)
             method = {"LazyFrame": "collect", "DataFrame": "compute"}.get(type(data).__name__)
             if method is not None and hasattr(data, method):  # polars, Dask
                 raise DataError(f"these rows are not computed yet. Pass X.{method}().")
@@ -310,6 +315,26 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
             )
         data = safely(lambda: pa.table(data), "the table has a column whose type cannot be read. Convert it.")
     return list(data.column_names), data.column
+
+
+def _frame_of(data: Any) -> Any:
+    """Return a frame that narwhals supports (PySpark, Modin, DuckDB, its own) as pandas or Arrow; None for others.
+
+    Frames like pandas stay such, so that each cell is still read by itself. Polars and Dask frames that are not
+    computed yet remain the caller's to compute.
+    """
+    try:
+        import narwhals.stable.v2 as narwhals  # scikit-learn requires it
+    except ImportError:
+        return None
+    frame = narwhals.from_native(data, pass_through=True)
+    if isinstance(frame, narwhals.LazyFrame):
+        if frame.implementation.is_polars() or frame.implementation.is_dask():
+            return None
+        frame = frame.collect(backend="pyarrow")
+    if not isinstance(frame, narwhals.DataFrame):
+        return None
+    return frame.to_pandas() if frame.implementation.is_pandas_like() else frame.to_arrow()
 
 
 def _from_numpy(data: np.ndarray[Any, Any], columns: Sequence[str] | None) -> pa.Table:

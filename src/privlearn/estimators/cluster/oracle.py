@@ -56,6 +56,9 @@ class ClusterOracle(MemoryOracle):
     def score_counts(self, coefficients: Array, edges: Array) -> Array:
         return cast(Array, self._sum(MemoryOracle.score_counts, coefficients, edges))
 
+    def class_counts(self) -> Array:
+        return cast(Array, self._sum(MemoryOracle.class_counts))
+
     def target_counts(self, grids: Sequence[Grid]) -> Array:
         return cast(Array, self._sum(MemoryOracle.target_counts, grids))
 
@@ -107,6 +110,7 @@ class SharesOnCluster:
         self.count = len(remote) if count is None else count
         self.dimension = rows.dimension
         self.is_sparse = bool(rows.features.is_sparse)
+        self.offset_bound = rows.targets.offset_bound
 
     def total(self, answer: Any, *arguments: Any) -> list[Any]:
         return self._remote.total(self._setting, Partition.ask_share, self._share, answer, *arguments)

@@ -115,8 +115,9 @@ class Setting:
         rows = self.encoder.expand_lazily(cells)
         return rows if self.lift is None else rows.apply(self.lift, self.dimension)
 
-    def with_weights(self, targets: Targets) -> Targets:
-        """Return a partition's targets with the public class weights."""
+    def with_public_parts(self, targets: Targets) -> Targets:
+        """Return a partition's targets with the class weights and offsets, which are public or released."""
+        targets = replace(targets, score_map=self.targets.score_map)
         if isinstance(targets, ClassTargets):
             return replace(targets, class_weights=cast(ClassTargets, self.targets).class_weights)
         return targets
@@ -187,7 +188,7 @@ class Partition:
         self._rows = TrainingRows(
             setting.features(self._cells),
             cast(Encoder, setting.encoder),
-            setting.with_weights(self._targets),
+            setting.with_public_parts(self._targets),
             setting.total,
             self._weights,
             **self._capped,
@@ -240,7 +241,7 @@ def _softmax(
     rows, classes = Rows(features, 1.0), len(targets.classes)
     scales = (np.ones(rows.count) if weights is None else weights) / share.total
     linear = np.zeros(classes * rows.dimension)
-    return Softmax(rows, targets.labels[some], classes, 1.0, scales, 1.0, linear)
+    return Softmax(rows, targets.labels[some], classes, 1.0, scales, 1.0, linear, targets.base)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -195,7 +195,7 @@ class FeaturesOnCluster(EncodedRows):
 
     Parameters
     ----------
-    held : RemoteRows
+    remote : RemoteRows
     encoder : SchemaEncoder
     lift : callable, optional
         A further map, to ``dimension`` features.

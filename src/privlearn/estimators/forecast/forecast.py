@@ -251,8 +251,10 @@ def _lines(forecast: Forecast) -> list[tuple[str, str, str]]:
     """Return a quantity, its value and its meaning per line."""
     mechanism = forecast.mechanism
     problems = f", {forecast.problems} problems" if forecast.problems > 1 else ""
+    rows = getattr(mechanism.task, "rows_per_person", 1)
+    of_person = f", at most {rows} records of a person" if rows > 1 else ""
     return [
-        (forecast.count_noun, f"{forecast.rows:,}", f"{forecast.features:,} features{problems}"),
+        (forecast.count_noun, f"{forecast.rows:,}", f"{forecast.features:,} features{problems}{of_person}"),
         ("epsilon", f"{forecast.guarantee.epsilon:g}", str(forecast.guarantee)),
         ("mechanism", mechanism.name, f"{mechanism.noise} noise of scale {forecast.noise_scale:.3g}"),
         ("regularization", f"{forecast.regularization:.3g}", "Lambda, as fit will take it"),

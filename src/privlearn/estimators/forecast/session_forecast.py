@@ -30,8 +30,8 @@ class SessionForecast(Forecast):
     """Forecast of a session: what `InteractivePredictor` would run, and how its noise compares with its answers.
 
     The noise of function release is exact: every answer has it. PINP's answers are off by the threshold, below which
-    its guess is not corrected, or by the noise of the correction, whichever is larger. Margins are estimates, as those
-    of a `Plan`.
+    its guess is not corrected, or by the noise of the correction, whichever is larger. Margins are estimates, as in
+    every `Forecast`.
     """
 
     learner: KernelLearner = dataclasses.field(repr=False)

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from privlearn.budget.charge import Budget, Charge
 from privlearn.data.parts import part_of, require_public, without_part
@@ -16,7 +15,7 @@ from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, preview, whole_number
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.fit import charge_of
-from privlearn.estimators.scikit_learn import BaseEstimator, MetaEstimatorMixin, check_callers
+from privlearn.estimators.scikit_learn import BaseEstimator, check_callers, check_is_fitted
 from privlearn.estimators.selection.candidates import Candidates, Parameters, candidates_of, to_json
 from privlearn.estimators.selection.methods import Method, partition, public_tuning, score_on_all
 from privlearn.guarantee import Guarantee
@@ -33,7 +32,7 @@ Chosen = tuple[PrivateEstimator, Parameters, Release]
 METHODS = ("auto", "every_candidate", "random_stopping", "partition")
 
 
-class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateGridSearch(BaseEstimator):
     """Choose hyperparameters and fit, all under one guarantee that is charged once.
 
     You may not need it: the estimators' ``regularization="auto"`` costs nothing and is hard to beat
@@ -76,6 +75,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         1 minus the share of mistakes, or minus the mean absolute error as a part of the target's range:
         noise included, on the records that were trained on, and flattering, since it is the best of several. With
         ``public_validation`` the error expected from the public rows. ``None`` with ``"partition"``.
+    cv_results_ : dict
+        The candidates, as ``"params"``. Their scores are private: only the best one's is paid for.
     certificate_ : SearchCertificate
         The whole procedure, with every candidate's constants.
     release_ : Release
@@ -134,6 +135,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         best, self.best_params_, release = charge.pay_for(choose)
         best.publish(release)
         self.best_estimator_ = best
+        self.cv_results_ = {"params": candidates_of(self.estimator, self.param_grid)}
         result: Any = release.certificate.mechanism
         error = result.error
         self.best_score_ = None if error is None else 1.0 - error
@@ -223,7 +225,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidParameter(
                 "a search does not estimate probabilities: leave probability out, here and in param_grid"
             )
-        return type(self.estimator)(**settings)
+        candidate = type(self.estimator)(**settings)
+        candidate.releases_statistics = False  # all candidates are judged on the same targets
+        return candidate
 
     def _select_method(
         self,

@@ -4,7 +4,7 @@
 module has one or two reports. Start with `model_card.py`. May import what `export` may import.
 """
 
-from privlearn.export.report import checklist, ethics, model_card, registry
+from privlearn.export.report import checklist, edpb, ethics, model_card, registry, sacro
 from privlearn.export.report.properties import ReleaseProperties
 from privlearn.export.report.report import FORMATS, REPORTS, Report, register_report, write_report
 
@@ -14,9 +14,11 @@ __all__ = [
     "ReleaseProperties",
     "Report",
     "checklist",
+    "edpb",
     "ethics",
     "model_card",
     "register_report",
     "registry",
+    "sacro",
     "write_report",
 ]

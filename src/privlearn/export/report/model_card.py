@@ -62,7 +62,11 @@ class ModelCard(Report):
             ),
             Section("Bias, risks and limitations", _risks(properties)),
             Section("How to get started", verbatim=_START),
-            Section("Training data", (f"Data set {properties.dataset}; it is private.",), properties.columns),
+            Section(
+                "Training data",
+                (f"Data set {properties.dataset}; it is private.", *properties.persons_in_training),
+                properties.columns,
+            ),
             Section(
                 "Training procedure and privacy",
                 (properties.stated_guarantee, properties.meaning),

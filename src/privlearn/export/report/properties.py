@@ -123,7 +123,7 @@ class ReleaseProperties:
             return "no guarantee"
         return (
             self.certificate.weakness
-            or "not weak by its numbers: epsilon is at most 20, delta below 1 / records"
+            or f"not weak by its numbers: epsilon is at most 20, delta below 1 / {self.certificate.count_noun}"
         )
 
     @property
@@ -146,9 +146,37 @@ class ReleaseProperties:
             "" if task.parties_per_person == 1 else f" with each of up to {task.parties_per_person} holders"
         )
         rows = "who has one row" if task.rows_per_person == 1 else f"with up to {task.rows_per_person} rows"
-        if self.schema is not None and self.schema.person is not None:
+        if task.averaged:
             rows = "with all of their rows, which are averaged"
         return f"a person, {rows}{holders}"
+
+    @property
+    def persons_in_training(self) -> tuple[str, ...]:
+        """Return how rows of one person are weighed, where persons have several or rows have weights."""
+        task = self.certificate.task
+        weight = None if self.schema is None else self.schema.weight
+        if weight is not None and weight.upper is None:
+            return (
+                f"Every person weighs the same, and their rows in proportion to {weight.column}: predictions are for "
+                "a random row of a random person.",
+            )
+        if weight is not None:
+            unit = "person weighs the mean over their rows of" if task.averaged else "row weighs its"
+            return (
+                f"A {unit} {weight.column}, cut at {weight.upper:g}: predictions are for the population that the "
+                "weights represent.",
+            )
+        if task.averaged:
+            return (
+                "Every person weighs the same, however many rows they have: predictions are for a random row of a "
+                "random person.",
+            )
+        if task.rows_per_person > 1:
+            return (
+                "Every row weighs the same, and a person has several: predictions are for a random row, so people "
+                "with many rows weigh more.",
+            )
+        return ()
 
     @property
     def other(self) -> str:

@@ -101,7 +101,11 @@ def _several_holders(properties: ReleaseProperties) -> bool:
 
 
 def _unprotected_quantities(properties: ReleaseProperties) -> str:
-    count = "the number of records, " if properties.guarantee.relation.count_is_public else ""
+    count = (
+        f"the number of {properties.certificate.count_noun}, "
+        if properties.guarantee.relation.count_is_public
+        else ""
+    )
     return f"{count}names, bounds and listed values of the columns, from public knowledge"
 
 

@@ -40,10 +40,12 @@ class Report(ABC):
     name : str
         As in ``privlearn report --as NAME``.
     title : str
+    default_format : str
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
+    default_format: ClassVar[str] = "md"
 
     @abstractmethod
     def sections(self, properties: ReleaseProperties) -> list[Section]: ...
@@ -75,21 +77,23 @@ def register_report(kind: Kind) -> Kind:
 FORMATS = {"md": ".md", "html": ".html", "json": ".json"}
 
 
-def write_report(properties: ReleaseProperties, name: str, form: str = "md") -> str:
+def write_report(properties: ReleaseProperties, name: str, form: str | None = None) -> str:
     """Return a report as text.
 
     Parameters
     ----------
     properties : ReleaseProperties
-    name : {"model-card", "privacy-label", "registry", "checklist", "ethics"}
-    form : {"md", "html", "json"}
+    name : {"model-card", "privacy-label", "registry", "checklist", "ethics", "sacro", "edpb"}
+    form : {"md", "html", "json"}, optional
+        By default the report's own.
     """
     if name not in REPORTS:
         meant = did_you_mean(name, REPORTS)
         raise InvalidParameter(f"unknown report {preview(name)}. Use one of: {', '.join(REPORTS)}{meant}")
+    report = REPORTS[name]()
+    form = form or report.default_format
     if form not in FORMATS:
         raise InvalidParameter(f"unknown format {preview(form)}. Use one of: {', '.join(FORMATS)}")
-    report = REPORTS[name]()
     if form == "json":
         return json.dumps(report.record(properties), indent=2, ensure_ascii=False) + "\n"
     return _markdown(report, properties) if form == "md" else _page(report, properties)

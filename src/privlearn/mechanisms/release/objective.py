@@ -74,6 +74,17 @@ class ObjectivePerturbation(ReleaseMechanism):
     **Calibrations**: ``tight`` as above, with D raised until s takes at most half of epsilon; ``cms11`` (norm_gamma)
     and ``ra12`` (gaussian) keep the papers' s = 2 log(1 + c / (N Lam)) and their rule for D, and ``ra12`` its
     noise, which grows like sqrt(d); there the second noise has a hundredth of epsilon and delta.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = ObjectivePerturbation.calibrate(task, Guarantee(1.0, 1e-6), "gaussian", "tight")
+    >>> round(mechanism.noise_scale, 2), mechanism.effective_regularization
+    (8.51, 0.01)
+    >>> mechanism.spends() <= Guarantee(1.0, 1e-6)
+    True
     """
 
     effective_regularization: float

@@ -70,6 +70,8 @@ class OutputPerturbation(ReleaseMechanism):
         cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> OutputPerturbation:
         cls.check_combination(noise, calibration)
+        # The tolerance adds to the sensitivity here, so a hundredth of it is chosen unless the caller asks
+        # for less.
         task = task.certifiable(negligible=None if guarantee.is_private else PLAIN_TOLERANCE)
         unit = cls(task, guarantee, noise, calibration, noise_scale=math.nan)
         return cls(task, guarantee, noise, calibration, unit._min_scale() if guarantee.is_private else 0.0)
@@ -151,6 +153,7 @@ class OutputPerturbation(ReleaseMechanism):
     def _min_scale(self) -> float:
         task, epsilon = self.task, self.guarantee.epsilon
         if self.noise == "gaussian":
+            # MARGIN covers the discrete sampler and the rounding of this arithmetic.
             whole = gaussian_ratio(epsilon, self.guarantee.delta) * (1.0 - MARGIN)
             ratio = math.sqrt(whole**2 - task.other_ratio**2) - self._grid_ratio
             return math.sqrt(task.problems) * self.sensitivity / ratio

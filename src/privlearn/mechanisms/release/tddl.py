@@ -52,6 +52,15 @@ class TestDataDependentLearner(AnsweringMechanism):
     ----------
     probes_count : int
         T, number of public probes, with repetitions.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = TestDataDependentLearner.calibrate(task, Guarantee(1.0, 1e-6), "laplace", "jt13", points=100)
+    >>> mechanism.answers_count, round(mechanism.answer_epsilon, 4), round(mechanism.noise_scale, 3)
+    (100, 0.0184, 1.088)
     """
 
     noise_scale: float
@@ -68,7 +77,7 @@ class TestDataDependentLearner(AnsweringMechanism):
         super().__post_init__()
         if self.guarantee.is_private and self.guarantee.delta == 0:
             raise InvalidParameter(
-                "tddl composes its answers by a theorem that needs delta > 0: pass delta=1e-6"
+                "tddl needs delta > 0 for the composition of its answers. Pass delta=1e-6."
             )
         object.__setattr__(self, "probes_count", whole_number(self.probes_count, "probes_count"))
 
@@ -120,6 +129,7 @@ class TestDataDependentLearner(AnsweringMechanism):
         if not self.guarantee.is_private:
             return minimisers
         points = self._check(oracle.points)
+        # Exact answers never leave this method.
         exact = np.array([self.exact_answers(w, points) for w in minimisers])
         return self.fit_answers(points, add_laplace(exact, self.noise_scale, randomness))
 
@@ -177,6 +187,17 @@ class NormBoundedLearner(TestDataDependentLearner):
     which contains w except with probability FAILURE, and is post-processing. The public C, min(L / Lambda,
     sqrt(l(0) / Lambda)), may be many times |w|; at the noise of T answers the estimate is coarse, and where the noise
     exceeds |w| the smaller ball keeps the model useful (docs/theory/tddl.md, "A private ball").
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = NormBoundedLearner.calibrate(task, Guarantee(1.0, 1e-6), "laplace", "jt13", points=100)
+    >>> mechanism.answers_count
+    101
+    >>> round(mechanism.radius(noisy_norm=0.5), 3)
+    3.019
     """
 
     name = "tddl_norm"

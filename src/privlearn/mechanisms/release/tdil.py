@@ -57,6 +57,17 @@ class TestDataIndependentLearner(AnsweringMechanism):
     There is no literal paper mode: line 5 of the listing multiplies eps0 by n Lambda / (8 L R^2) although eps0 contains
     n Lambda / (L R^2) already, so the printed algorithm spends more than Theorem 7 claims. The refit replaces the
     paper's steps of fixed length: a ridge regression on all answers so far, with the strength of maximal likelihood.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = TestDataIndependentLearner.calibrate(task, Guarantee(1.0, 1e-6), "gaussian", "tight")
+    >>> mechanism.rounds, round(mechanism.noise_scale, 3)
+    (4, 0.256)
+    >>> mechanism.spends() <= Guarantee(1.0, 1e-6)
+    True
     """
 
     rounds: int

@@ -46,6 +46,15 @@ class PaperTDIL(TestDataIndependentLearner):
     twice the epsilon), and a delta that the zCDP proves.
 
     At realistic sizes the threshold exceeds every answer (``vacuous``) and the released model is zero.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = PaperTDIL.calibrate(task, Guarantee(1.0, 1e-6), "laplace", "jt13")
+    >>> mechanism.rounds, mechanism.noise_scale > 1
+    (6, True)
     """
 
     name = "tdil_jt13"

@@ -36,6 +36,22 @@ class EveryCandidate(ScoredSearch):
     ----------
     order : float
         Renyi order at which delta is computed; 0 where delta = 0.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from privlearn.mechanisms.release.output import OutputPerturbation
+    >>> from privlearn.mechanisms.task import Task
+    >>> from privlearn.solvers import Logistic
+    >>> tasks = [Task(Logistic(), 10_000, 5, 1, strength, 1e-9, "replace_one") for strength in (0.001, 0.01)]
+    >>> candidates = [
+    ...     partial(OutputPerturbation.calibrate, task, noise="gaussian", calibration="tight") for task in tasks
+    ... ]
+    >>> search = EveryCandidate.calibrate(Guarantee(1.0, 1e-6), candidates)
+    >>> [round(candidate.noise_scale, 3) for candidate in search.candidates], round(search.score_noise_scale, 1)
+    ([1.344, 0.134], 21.3)
+    >>> search.spends() <= Guarantee(1.0, 1e-6)
+    True
     """
 
     order: float = 0.0

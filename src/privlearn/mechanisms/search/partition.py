@@ -41,6 +41,20 @@ class Partition(Search):
         e.
     validation_rows : int
         Size of the last part, or its expectation.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from privlearn.mechanisms.release.output import OutputPerturbation
+    >>> from privlearn.mechanisms.task import Task
+    >>> from privlearn.solvers import Logistic
+    >>> tasks = [Task(Logistic(), 10_000, 5, 1, strength, 1e-9, "replace_one") for strength in (0.001, 0.01)]
+    >>> candidates = [
+    ...     partial(OutputPerturbation.calibrate, task, noise="gaussian", calibration="tight") for task in tasks
+    ... ]
+    >>> search = Partition.calibrate(Guarantee(1.0, 1e-6), candidates, validation_rows=1_000)
+    >>> [round(candidate.noise_scale, 3) for candidate in search.candidates], round(search.selection_epsilon, 6)
+    ([0.845, 0.084], 1.0)
     """
 
     selection_epsilon: float

@@ -25,6 +25,20 @@ class PublicTuning(Search):
     ----------
     public_rows : int
         Number of public rows that the choice was made on.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from privlearn.mechanisms.release.output import OutputPerturbation
+    >>> from privlearn.mechanisms.task import Task
+    >>> from privlearn.solvers import Logistic
+    >>> tasks = [Task(Logistic(), 10_000, 5, 1, strength, 1e-9, "replace_one") for strength in (0.001, 0.01)]
+    >>> candidates = [
+    ...     partial(OutputPerturbation.calibrate, task, noise="gaussian", calibration="tight") for task in tasks
+    ... ]
+    >>> search = PublicTuning.calibrate(Guarantee(1.0, 1e-6), candidates, public_rows=1_000)
+    >>> [round(candidate.noise_scale, 3) for candidate in search.candidates]
+    [0.845, 0.084]
     """
 
     public_rows: int

@@ -46,6 +46,22 @@ class RandomStopping(ScoredSearch):
         T.
     order, inner_order : float
         a and b; 0 where delta = 0.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from privlearn.mechanisms.release.output import OutputPerturbation
+    >>> from privlearn.mechanisms.task import Task
+    >>> from privlearn.solvers import Logistic
+    >>> tasks = [Task(Logistic(), 10_000, 5, 1, strength, 1e-9, "replace_one") for strength in (0.001, 0.01)]
+    >>> candidates = [
+    ...     partial(OutputPerturbation.calibrate, task, noise="gaussian", calibration="tight") for task in tasks
+    ... ]
+    >>> search = RandomStopping.calibrate(Guarantee(1.0, 1e-6), candidates, expected_trials=10)
+    >>> [round(candidate.noise_scale, 3) for candidate in search.candidates]
+    [1.887, 0.189]
+    >>> search.spends() <= Guarantee(1.0, 1e-6)
+    True
     """
 
     expected_trials: int

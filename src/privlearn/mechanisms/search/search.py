@@ -243,6 +243,7 @@ def _last_affordable(affordable: Callable[[float], Candidate | None], start: flo
         low /= _STEP
         best = affordable(low)
     high = low * _STEP
+    # Renyi divergences of a candidate grow with its epsilon, so the affordable ones form an interval from 0.
     while candidate := affordable(high):
         low, high, best = high, high * _STEP, candidate
     for _ in range(_HALVINGS):

@@ -48,6 +48,13 @@ def choose_row(weights: Array, randomness: Randomness) -> int:
 
     A weight is mantissa * 2**exponent, mantissa in [1/2, 1). Choose the exponent by the number of rows that have it,
     a row among these, and accept it with probability mantissa: two trials on average at most, integers throughout.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> weights = exponential_weights(np.array([0.0, 1.0, 10.0]), rate=1.0)
+    >>> [choose_row(weights, SeededRandomness(seed)) for seed in range(5)]
+    [2, 2, 2, 2, 2]
     """
     mantissas, exponents = np.frexp(weights)
     kinds, counts = np.unique(exponents, return_counts=True)
@@ -55,6 +62,7 @@ def choose_row(weights: Array, randomness: Randomness) -> int:
     while True:
         rows = np.flatnonzero(exponents == kinds[_choose_share(shares, randomness)])
         row = int(rows[draw_below(len(rows), randomness)])
+        # The weight is this integer over 2^53, so the comparison is exact.
         if randomness.bits(_MANTISSA_BITS) < int(math.ldexp(mantissas[row], _MANTISSA_BITS)):
             return row
 
@@ -65,6 +73,13 @@ def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
     The ball of R^d is the projection of the sphere of R^(d+2): Archimedes' theorem. There t = <z, vector / |vector|>
     has density (1 - t^2)^((d-1)/2) exp(rate |vector| |t|), on each half that of a von Mises-Fisher point's height, for
     which Wood (1994) has a rejection sampler; given t the rest is uniform on a sphere.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> point = choose_in_ball(np.array([3.0, 4.0]), rate=2.0, randomness=SeededRandomness(0))
+    >>> point.shape, bool(np.linalg.norm(point) <= 1.0)
+    ((2,), True)
     """
     axis, normals_needed = vector.tolist(), vector.size + 2
 
@@ -120,6 +135,7 @@ def _choose_share(shares: list[int], randomness: Randomness) -> int:
 def draw_below(bound: int, randomness: Randomness) -> int:
     """Return an exact uniform draw from 0 to bound - 1."""
     while True:
+        # Rejection, not a remainder: a remainder would favour small numbers.
         drawn = randomness.bits((bound - 1).bit_length())
         if drawn < bound:
             return drawn

@@ -27,6 +27,14 @@ class AboveThreshold:
     threshold and 4 S / epsilon on each distance, for any number and adaptive choice of distances.
 
     Both sides are integers, multiples of one grid step; a rounded distance moves by at most S plus one step.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> test, randomness = AboveThreshold(sensitivity=0.01, epsilon=1.0, threshold=0.5), SeededRandomness(0)
+    >>> noisy_threshold = test.draw_threshold(randomness)
+    >>> [test.is_above(distance, noisy_threshold, randomness) for distance in (0.0, 0.1, 5.0)]
+    [False, False, True]
     """
 
     sensitivity: float
@@ -47,6 +55,7 @@ class AboveThreshold:
         """Return whether the noisy distance reaches the noisy threshold."""
         step = grid_step(self._scale)
         noise = int(randomness.discrete_laplace(2.0 * self._scale / step, 1)[0])
+        # Integers on both sides: a comparison of floats could depend on bits below the noise.
         return round(distance / step) + noise >= noisy_threshold
 
 
@@ -98,6 +107,17 @@ class TightPINP(PINP):
 
     **Theorem.** B (e^2/2 + S^2/(2 s^2))-zCDP, for any number of queries, where S is the sensitivity of a computed
     value; converted by Canonne, Kamath and Steinke (2020), Corollary 13. See docs/theory/pinp.md.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> from privlearn.mechanisms.task import Task
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> session = KernelTask(task, solver_distance=1e-9)
+    >>> mechanism = TightPINP.calibrate(session, Guarantee(1.0, 1e-6), queries=1_000)
+    >>> mechanism.updates, round(mechanism.threshold, 2)
+    (2, 19.42)
     """
 
     updates: int
@@ -213,6 +233,17 @@ class PaperPINP(PINP):
     **Theorem** (JT13 Theorem 2 by Gupta, Roth and Ullman 2012, Theorem 4.1), for ``queries`` (T) queries and
     ``updates`` (B) updates. It is taken from the papers, not proved again. T and the failure probability beta size B
     and the threshold, 4 log(2 T / beta) / eps0; after T queries the session answers from its public guess.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> from privlearn.mechanisms.task import Task
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> session = KernelTask(task, solver_distance=1e-9)
+    >>> mechanism = PaperPINP.calibrate(session, Guarantee(1.0, 1e-6), queries=1_000)
+    >>> mechanism.updates, round(mechanism.threshold, 2)
+    (1, 2577.41)
     """
 
     updates: int

@@ -36,6 +36,15 @@ class KernelTask:
         Loss, number of records, regularization, neighbours. Its dimension and tolerance are not used.
     solver_distance : float
         t: the solver's function lies within t of the exact minimiser, in the norm of H.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> from privlearn.mechanisms.task import Task
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> round(KernelTask(task, solver_distance=1e-9).sensitivity, 6)
+    0.02
     """
 
     task: Task

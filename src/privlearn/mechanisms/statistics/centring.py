@@ -74,7 +74,15 @@ class Centring(Statistic):
     bound : float
         B.
     mean_noise_scale, count_noise_scale : float
-        Standard deviations of the noise in each coordinate of the sum, and in each count.
+        Standard deviations of the noise in each coordinate of the sum, and in each count; 0 without a guarantee.
+
+    Examples
+    --------
+    >>> from privlearn.relation import get_relation
+    >>> relation = get_relation("replace_one")
+    >>> centring = Centring.with_ratios(10, 1.0, relation, mean=0.1, counts=0.05)
+    >>> round(centring.mean_noise_scale, 3), round(centring.ratio(relation), 4)
+    (20.0, 0.1118)
     """
 
     features: int
@@ -85,12 +93,9 @@ class Centring(Statistic):
     released: ClassVar[str] = "the mean and the radius of the rows"
 
     def __post_init__(self) -> None:
-        check_positive(
-            features=self.features,
-            bound=self.bound,
-            mean_noise_scale=self.mean_noise_scale,
-            count_noise_scale=self.count_noise_scale,
-        )
+        check_positive(features=self.features, bound=self.bound)
+        if self.mean_noise_scale or self.count_noise_scale:  # both are 0 without a guarantee
+            check_positive(mean_noise_scale=self.mean_noise_scale, count_noise_scale=self.count_noise_scale)
 
     @classmethod
     def with_ratios(
@@ -120,7 +125,8 @@ class Centring(Statistic):
 
     def run(self, oracle: Centres, total: int, randomness: Randomness) -> Centre:
         """Touch the data: return the mean and the radius of about half of the rows, which may be released."""
-        noisy = add_gaussian(oracle.sum_of_rows(), self.mean_noise_scale, randomness)
+        # The public N divides, not the number of rows: the latter may be private.
+        noisy = _add_noise(oracle.sum_of_rows(), self.mean_noise_scale, randomness)
         mean = noisy / total
         # The smallest radius that contains half of the rows is among low to high - 1.
         low, high = 0, len(_RADII)
@@ -128,7 +134,7 @@ class Centring(Statistic):
             middle = (low + high) // 2
             # Rounded down, a weight that moves by at most 1 is a whole number that does.
             count = math.floor(oracle.rows_within(Centre(mean, self.radii[middle])))
-            noisy_count = add_gaussian(np.array([float(count)]), self.count_noise_scale, randomness)[0]
+            noisy_count = _add_noise(np.array([float(count)]), self.count_noise_scale, randomness)[0]
             low, high = (middle, high) if noisy_count >= total / 2.0 else (low, middle)
         return Centre(mean, self.radii[low])
 
@@ -145,6 +151,10 @@ class Centring(Statistic):
     def from_dict(cls, record: Mapping[str, Any]) -> Centring:
         scales = {name: float(record[name]) for name in ("bound", "mean_noise_scale", "count_noise_scale")}
         return cls(whole_number(record["features"], "features"), **scales)
+
+
+def _add_noise(values: Array, scale: float, randomness: Randomness) -> Array:
+    return add_gaussian(values, scale, randomness) if scale else values
 
 
 def row_sum_sensitivity(relation: Relation, features: int, bound: float) -> float:

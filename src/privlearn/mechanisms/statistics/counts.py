@@ -56,6 +56,16 @@ class NoisyCounts(Mechanism):
     noise : {"gaussian", "laplace"}
     noise_scale : float
         Noise scale of a table with the whole budget.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> mechanism = NoisyCounts.calibrate(Guarantee(1.0, 1e-6), records=1_000, rows_per_person=1, cells=[2, 3])
+    >>> mechanism.noise, [round(deviation, 2) for deviation in mechanism.deviations]
+    ('laplace', [5.66, 5.66])
+    >>> noisy = mechanism.run([np.array([400.0, 600.0]), np.array([500.0, 300.0, 200.0])], SeededRandomness(0))
+    >>> [table.round().tolist() for table in noisy]
+    [[401.0, 598.0], [490.0, 286.0, 204.0]]
     """
 
     guarantee: Guarantee
@@ -130,6 +140,7 @@ class NoisyCounts(Mechanism):
         if guarantee.delta > 0:
             scales["gaussian"] = _gaussian_scale(guarantee, rows_per_person, sum(cells))
         options = [cls(**common, noise=noise, noise_scale=scale) for noise, scale in scales.items()]
+        # Both follow from public numbers, so the choice costs nothing.
         return min(options, key=lambda option: max(option.deviations))
 
     @property
@@ -187,7 +198,7 @@ class NoisyCounts(Mechanism):
         """Touch the data: add noise to PRIVATE counts, made by `exact_counts.count`; the result may be released."""
         if tuple(table.size for table in tables) != self.cells:
             raise InvalidParameter(
-                "the sizes of the tables must equal the cells that the noise was calibrated for"
+                "the tables do not have the sizes that the noise was calibrated for. Calibrate it for these tables."
             )
         if not self.guarantee.is_private:
             return [np.array(table) for table in tables]

@@ -64,6 +64,15 @@ class NoisyCurvature(Mechanism):
     guarantee : Guarantee
     hessian_noise_scale, gradient_noise_scale : float
         In units of c, and of L^2.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = NoisyCurvature.calibrate(task, Guarantee(1.0, 1e-6))
+    >>> round(mechanism.hessian_noise_scale, 2), round(mechanism.gradient_noise_scale, 2)
+    (6.3, 18.89)
     """
 
     task: Task

@@ -26,6 +26,12 @@ def frequent(
     sqrt(2) m under ``replace_one`` (m rows leave one value and join another) and m where they only leave.
 
     The counts are whole and the noise's grid is finer than 1, so nothing is rounded.
+
+    Examples
+    --------
+    >>> from privlearn.randomness import SeededRandomness
+    >>> frequent(np.array([500, 1]), noise_scale=10.0, threshold=50.0, randomness=SeededRandomness(0)).tolist()
+    [True, False]
     """
     return add_gaussian(counts.astype(np.float64), noise_scale, randomness) > threshold
 
@@ -39,5 +45,12 @@ def rare_probability(noise_scale: float, threshold: float, rows: int) -> float:
 
 
 def rare_threshold(noise_scale: float, probability: float, rows: int) -> float:
-    """Return the threshold at which `rare_probability` is ``probability``."""
+    """Return the threshold at which `rare_probability` is ``probability``.
+
+    Examples
+    --------
+    >>> threshold = rare_threshold(noise_scale=10.0, probability=1e-6, rows=1)
+    >>> round(threshold, 1), round(1e6 * rare_probability(10.0, threshold, 1), 6)
+    (48.5, 1.0)
+    """
     return rows - noise_scale * NormalDist().inv_cdf(probability / rows)

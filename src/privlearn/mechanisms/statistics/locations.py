@@ -65,6 +65,8 @@ class Grid:
     def __post_init__(self) -> None:
         if not (self.lower < self.upper and math.isfinite(self.upper - self.lower)):
             raise InvalidParameter("a grid needs two finite bounds, the lower one first")
+        if (self.upper - self.lower) * self.finest == 0.0:
+            raise InvalidParameter("the bounds are too close for floating point: use a smaller unit")
         if not self.lower <= self.origin <= self.upper:
             raise InvalidParameter("the origin of a grid must lie between its bounds")
         whole_number(self.cells, "cells")
@@ -109,6 +111,13 @@ class Locations(HistogramStatistic):
     ----------
     grids : tuple of Grid
         One for each column, with as many cells as ``cells`` has.
+
+    Examples
+    --------
+    >>> from privlearn.relation import get_relation
+    >>> statistic = Locations.on([Grid.between(0.0, 100.0, 64)], "gaussian", noise_scale=20.0)
+    >>> statistic.numbers, round(statistic.ratio(get_relation("replace_one")), 4)
+    (64, 0.0707)
     """
 
     grids: tuple[Grid, ...]
@@ -130,16 +139,24 @@ class Locations(HistogramStatistic):
         """Largest standard deviation of a number of records below an edge, where their total is known."""
         return self.deviation * math.sqrt(max(self.cells)) / 2.0
 
-    def run(self, oracle: CountsTargets, total: int, randomness: Randomness) -> list[Location]:
-        """Touch the data: return a location for each number to predict, which may be released."""
+    def run(self, oracle: CountsTargets, total: int | None, randomness: Randomness) -> list[Location]:
+        """Touch the data: return a location for each number to predict, which may be released.
+
+        Where records have weights, whose ``total`` is private, the noisy counts' own sum takes its place.
+        """
         counts = np.split(oracle.target_counts(self.grids), np.cumsum(self.cells)[:-1])
         return self.locate(counts, total, randomness)
 
-    def locate(self, counts: Sequence[Array], total: int, randomness: Randomness) -> list[Location]:
+    def locate(self, counts: Sequence[Array], total: int | None, randomness: Randomness) -> list[Location]:
         """Touch the data: return a location for each histogram of PRIVATE counts, made by `Grid.count`."""
         noisy = self.add_noise(counts, randomness)
         tables = zip(noisy, self.grids, strict=True)
-        return [location_of(table, grid, total, self.sum_deviation) for table, grid in tables]
+        return [
+            location_of(
+                table, grid, max(float(table.sum()), 1.0) if total is None else total, self.sum_deviation
+            )
+            for table, grid in tables
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         grids = [[grid.lower, grid.upper, grid.origin] for grid in self.grids]
@@ -154,12 +171,20 @@ class Locations(HistogramStatistic):
         return cls.on(grids, record["noise"], float(record["noise_scale"]))
 
 
-def location_of(noisy: Array, grid: Grid, total: int, sum_deviation: float = 0.0) -> Location:
+def location_of(noisy: Array, grid: Grid, total: float, sum_deviation: float = 0.0) -> Location:
     """Return centre and spread of a noisy histogram of ``total`` records, also where noise has drowned it.
 
     The sums over cells are made to end at the total, which is public, and to increase; their crossings are quantiles.
     The spread is at least the width of the centre's cell. Tails that hold less than three deviations of a sum's noise,
     ``sum_deviation``, are not read.
+
+    Examples
+    --------
+    >>> grid = Grid.between(0.0, 100.0, 64)
+    >>> ages = np.linspace(20.0, 60.0, 1_001)
+    >>> location = location_of(grid.count(ages), grid, total=1_001)
+    >>> round(location.centre), round(location.spread)
+    (40, 15)
     """
     check_positive(total=total)
     edges, below = grid.edges, np.concatenate([[0.0], np.cumsum(noisy)])

@@ -54,6 +54,12 @@ def centre_losses(sides: Sides) -> Counts:
 
     A cell adds 1 to one of two sums and subtracts 1 from the other, unless it is missing, and the larger sum counts:
     exchanging a cell moves the loss by at most 2.
+
+    Examples
+    --------
+    >>> sides = Sides(below=np.array([0, 2, 5]), above=np.array([4, 2, 0]), cells=5)
+    >>> centre_losses(sides).tolist()
+    [3, 0, 5]
     """
     return np.asarray(np.maximum(2 * np.maximum(sides.below, sides.above) - sides.cells, 0))
 

@@ -57,6 +57,12 @@ class ScoreCounts(Statistic):
     ----------
     noise_scale : float
         Standard deviation of the noise in each count; 0 without a guarantee.
+
+    Examples
+    --------
+    >>> from privlearn.relation import get_relation
+    >>> round(ScoreCounts(noise_scale=20.0).ratio(get_relation("replace_one")), 4)
+    0.0707
     """
 
     noise_scale: float

@@ -22,6 +22,14 @@ def log_odds_from_counts(counts: Array, noise_scale: float) -> Array:
 
     They are the likeliest for counts of weight n / (n + 8 noise_scale^2) and a prior of slope 1.5 with even odds at
     score 0. Where noise dominates the counts, the prior remains (docs/theory/calibration.md).
+
+    Examples
+    --------
+    >>> counts = np.ones((2, 1)) * 100.0 * np.arange(1, BINS + 1)
+    >>> counts[0] = counts[0, ::-1]
+    >>> log_odds = log_odds_from_counts(counts, noise_scale=5.0)
+    >>> bool(np.all(np.diff(log_odds) >= 0)), log_odds[[0, -1]].round(1).tolist()
+    (True, [-2.8, 2.8])
     """
     first, second = np.maximum(counts, 0.0)
     total = first + second

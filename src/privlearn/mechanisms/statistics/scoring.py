@@ -71,6 +71,12 @@ class NoisyScoring(NoisyCounts):
     ----------
     kinds : tuple of {"counts", "vector", "matrix"}
         Of each sum; ``cells`` has the number of its values, ``shares`` its share of the squared ratio.
+
+    Examples
+    --------
+    >>> mechanism = NoisyScoring.of_sums(Guarantee(1.0, 1e-6), 1_000, [("counts", 2, 1.0), ("vector", 3, 3.0)])
+    >>> [round(scale, 2) for scale in mechanism.scales]
+    [11.95, 9.76]
     """
 
     kinds: tuple[str, ...] = ()

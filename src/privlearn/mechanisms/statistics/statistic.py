@@ -107,10 +107,12 @@ class HistogramStatistic(Statistic):
     def ratio(self, relation: Relation) -> float:
         if self.noise != "gaussian":
             return 0.0
-        return math.sqrt(len(self.cells)) * relation.counts / self.noise_scale
+        return _divide(math.sqrt(len(self.cells)) * relation.counts, self.noise_scale)
 
     def epsilon(self, relation: Relation) -> float:
-        return 0.0 if self.noise == "gaussian" else len(self.cells) * relation.gradients / self.noise_scale
+        if self.noise == "gaussian":
+            return 0.0
+        return _divide(len(self.cells) * relation.gradients, self.noise_scale)
 
     def add_noise(self, counts: Sequence[Array], randomness: Randomness) -> list[Array]:
         """Touch the data: return noisy histograms of PRIVATE exact counts; they may be released."""
@@ -126,6 +128,11 @@ class HistogramStatistic(Statistic):
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         return cls(tuple(record["cells"]), record["noise"], float(record["noise_scale"]))
+
+
+def _divide(sensitivity: float, noise_scale: float) -> float:
+    """Return the cost of noise; infinite without any."""
+    return sensitivity / noise_scale if noise_scale else math.inf
 
 
 def scale_of_cost(noise: str, cost: float, histograms: int, relation: Relation) -> float:

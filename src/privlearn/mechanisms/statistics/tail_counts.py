@@ -71,6 +71,14 @@ def bounds(counts: Sequence[Array], edges: Array, deviation: float, tolerance: f
     deviation : float
         Standard deviation of the noise in each count.
     tolerance : float
+
+    Examples
+    --------
+    >>> numbers = np.repeat(np.linspace(20.0, 80.0, 61), 100)
+    >>> places = edges(between=(0.0, 100.0))
+    >>> smallest = np.bincount(np.searchsorted(places, numbers, "right"), minlength=SIZES[-1]).astype(float)
+    >>> [round(bound, 1) for bound in bounds(cells_of_all_sizes(smallest), places, deviation=1.0, tolerance=3.0)]
+    [20.0, 80.0]
     """
     above, below = from_edge(counts), below_edge(counts)
     middle = int(np.argmin(np.abs(above - below)))

@@ -37,6 +37,17 @@ class LocalAggregation(SummedMechanism):
     whose records lie with h holders moves h answers, S counts them all, and the h costs add up to epsilon. The sum
     holds K such vectors. (Pathak et al. have a protocol that leaves one Laplace vector in it, which is not implemented
     here; `privlearn.papers.ra12` adds one vector where RA12's figures do.)
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = LocalAggregation.calibrate(
+    ...     task, Guarantee(1.0, 1e-6), "gaussian", "weighted", parties=3, shares=2, min_party_records=3_000
+    ... )
+    >>> round(mechanism.noise_scale, 4)
+    0.0845
     """
 
     effective_records: int

@@ -68,6 +68,19 @@ class NoisyDescent(SummedMechanism):
     the sum C of x x', with a tenth of the budget. As every Hessian of the loss is at most c C / N, steps are measured
     by M = c (C + t) / N + Lambda, t a bound on the noise's spectral norm: as safe, and the condition number falls from
     1 + c / Lambda to 1 + c t / (N Lambda). Step, momentum and T follow from public numbers alone.
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = NoisyDescent.calibrate(
+    ...     task, Guarantee(1.0, 1e-6), "gaussian", "preconditioned", parties=3, shares=2
+    ... )
+    >>> mechanism.rounds, round(mechanism.noise_scale, 1)
+    (3, 15.4)
+    >>> mechanism.spends() <= Guarantee(1.0, 1e-6)
+    True
     """
 
     noise_scale: float

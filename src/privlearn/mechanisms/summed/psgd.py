@@ -58,6 +58,15 @@ class PrivateSGD(SummedMechanism):
     The paper leaves open: the start, here 0; the step sizes, here 1 / (Lam (t + t0)), t0 = 1 + c / Lam, whose sum
     diverges and whose squares' sum does not; the number of rounds, here 10 t0 within 100 and 1,000, or with ``split``
     3, since there the noise of every round grows with their number (one round is best at RA12's sizes).
+
+    Examples
+    --------
+    >>> from privlearn.solvers import Logistic
+    >>> task = Task(Logistic(), total=10_000, dimension=5, problems=1, regularization=0.01, tolerance=1e-9,
+    ...             neighbours="replace_one")
+    >>> mechanism = PrivateSGD.calibrate(task, Guarantee(1.0, 1e-6), "norm_gamma", "ra12", parties=3, shares=2)
+    >>> mechanism.rounds, round(mechanism.run_noise_scale, 1)
+    (260, 12.2)
     """
 
     limit_epsilon: float

@@ -54,6 +54,15 @@ class SummedCounts(NoisyCounts):
         Number of honest, present holders needed for the guaranteed noise.
     parties_per_person : int
         h: number of holders that may have records of one person, m rows each: S2 counts h times.
+
+    Examples
+    --------
+    >>> mechanism = SummedCounts.calibrate(
+    ...     Guarantee(1.0, 1e-6), records=1_000, rows_per_person=1, cells=[2, 3], weights=[1, 1],
+    ...     parties=3, noise_shares=2,
+    ... )
+    >>> round(mechanism.noise_scale, 2), [round(scale, 2) for scale in mechanism.scales]
+    (5.97, [8.45, 8.45])
     """
 
     parties: int
@@ -162,7 +171,7 @@ class SummedCounts(NoisyCounts):
         """PRIVATE: return one holder's exact part of the sum, to which noise must be added."""
         if tuple(table.size for table in tables) != self.cells:
             raise InvalidParameter(
-                "the sizes of the tables must equal the cells that the noise was calibrated for"
+                "the tables do not have the sizes that the noise was calibrated for. Calibrate it for these tables."
             )
         return np.concatenate([root * table.ravel() for root, table in zip(self._roots, tables, strict=True)])
 

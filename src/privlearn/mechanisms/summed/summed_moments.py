@@ -29,6 +29,15 @@ class SummedMoments(SummedCounts):
     by at most sqrt(2 w) (1 + a / 2), one deleted by at most sqrt(w) (1 + a / 2). Noise as in `SummedCounts`.
 
     ``cells`` are d (d + 1) / 2 and q d, for d features. The other parameters are those of `SummedCounts`.
+
+    Examples
+    --------
+    >>> mechanism = SummedMoments.calibrate(
+    ...     Guarantee(1.0, 1e-6), records=1_000, rows_per_person=1, cells=[10, 8], weights=even_shares(2),
+    ...     parties=3, noise_shares=2,
+    ... )
+    >>> mechanism.features, mechanism.targets, round(mechanism.noise_scale, 2)
+    (4, 2, 7.32)
     """
 
     summed = "second moments"

@@ -120,7 +120,7 @@ def expected_gains(agreement: JointTraining) -> Gains:
     --------
     >>> from privlearn.data.datasets import census_schema
     >>> agreement = JointTraining(
-    ...     schema=census_schema(), parties={"east": 1000, "north": 5000, "west": 14000}, epsilon=1.0, delta=1e-5
+    ...     schema=census_schema(), parties={"east": 1000, "north": 6500, "west": 14000}, epsilon=1.0, delta=1e-5
     ... )
     >>> [party.verdict for party in expected_gains(agreement)]
     ['gains', 'gains little', 'gains nothing']

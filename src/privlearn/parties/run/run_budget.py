@@ -21,10 +21,11 @@ from contextlib import suppress
 from typing import Any
 
 from privlearn.accounting import gaussian_epsilon
-from privlearn.budget.charge import Reservation, budget_of_rows
+from privlearn.budget.charge import budget_of_rows
 from privlearn.budget.composition import Cost, RenyiComposition
 from privlearn.budget.ledger import Ledger
 from privlearn.budget.pending import remember
+from privlearn.budget.reservation import Reservation
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.parties.run.agreement import Agreement

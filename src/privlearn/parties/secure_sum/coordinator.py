@@ -114,6 +114,7 @@ class MaskingCoordinator:
         """Return the sum of the vectors that arrived; the next round may begin."""
         answers = self._close(Step.REVEALED)
         session, round = self._session, self._round
+        # Of a present party the own key, of a missing one the pair key: both together would open its vector.
         indices = {number: key_index(round, number in self._masked) for number in self._keys}
         opened = open_secrets(answers, self._proofs, indices, session.cohort.threshold)
         self.liars = opened.liars
@@ -163,9 +164,10 @@ class MaskingCoordinator:
         """Return the bodies of a step, by sender; refuse if there are too few, so that more messages may come."""
         if self._step != step:
             raise ProtocolError(
-                f"this call is out of order: the parties' messages of {self._step.name} are due"
+                f"this call is out of order. First the parties' messages of {self._step.name} are due."
             )
         cohort = self._session.cohort
+        # Keys and shares must be complete: a party without them could never be unmasked.
         needed = cohort.parties if step in (Step.KEYS, Step.SHARES) else cohort.threshold
         if len(self._bodies) < needed:
             raise TooFewParties(

@@ -83,6 +83,7 @@ def pair_masks(
     """
     total = np.zeros(session.dimension, dtype=np.uint64)
     for other, public in publics.items():
+        # Both sides derive the key from the same order of the two numbers.
         low, high = min(party, other), max(party, other)
         key = derive_key(agree(secret, public), session, "pair mask", round, low, high, question=question)
         mask = _stream(key, session.dimension)
@@ -166,6 +167,7 @@ def read_masked(messages: bytes, session: SumSession, round: int, digest: bytes)
         letter = from_party(messages[start : start + size], session, Step.MASKED)
         if letter.round != round or len(letter.body) != masked_size(session):
             raise ProtocolError("a masked vector has another round or length")
+        # Masks that were drawn for another question would not cancel, and the sum would look like noise.
         if letter.body[-QUESTION_DIGEST_BYTES:] != digest:
             raise ProtocolError(
                 f"the vector of party {letter.sender} answers another question than the one in the evidence"

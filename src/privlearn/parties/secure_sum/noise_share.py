@@ -88,6 +88,7 @@ class FixedPoint:
         sum_bound = self.sum_bound * (1.0 + 2.0**-40)  # since parties' parts of it are rounded
         bound = min(self.parties * self.bound, sum_bound)
         values = bound / self.step + self.parties * (1.0 + self.noise_bound / self.step)
+        # The sum is of independent shares, so the tail grows with the root of their number.
         return values + TAIL * math.sqrt(self.parties) * self.noise_scale / self.step
 
     def encode(self, values: Array) -> Words:
@@ -114,6 +115,7 @@ class FixedPoint:
 
     def decode(self, total: Words) -> Array:
         """Return the sum as real numbers: words in the upper half of the range are negative."""
+        # Two's complement: the conversion to int64 is what makes words of the upper half negative.
         return total.astype(np.int64).astype(np.float64) * self.step
 
 
@@ -179,6 +181,7 @@ class NoiseShare:
         """
         if not 0 < rho < math.inf or not 0 < sensitivity < math.inf:
             raise InvalidParameter("rho and sensitivity must be finite and above 0")
+        # What rounding costs is taken off first, so that noise and rounding together spend rho.
         root = math.sqrt(2.0 * rho) - math.ldexp(math.sqrt(dimension / cohort.honest), -SHARE_GRID_BITS)
         if root <= 0:
             raise InvalidParameter("rho is smaller than the cost of rounding to the grid. Use a larger one")
@@ -195,6 +198,7 @@ class NoiseShare:
 
         On a neighbour's data that many vectors may be rounded differently; together they cost no more than one.
         """
+        # A power of two: dividing by it is exact, so that encoding rounds once.
         return grid_step(self.share_scale / self.parties_per_person, SHARE_GRID_BITS)
 
     def encoding(self, bound: float, sum_bound: float = math.inf) -> FixedPoint:

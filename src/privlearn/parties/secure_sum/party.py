@@ -136,6 +136,7 @@ class MaskingParty:
 
     def share(self, roster: bytes) -> bytes:
         """Return shares of the party's secrets, in a locked box for each other party of the roster."""
+        # New shares after a crash could be combined with the old ones, so they are dealt once.
         if self._dealing is None:
             raise ProtocolError("the shares of this session were already sent")
         self._roster = self._read_roster(from_coordinator(roster, self._session, Step.ROSTER).body)
@@ -144,6 +145,7 @@ class MaskingParty:
             for other in self._roster
             if other != self._number
         ]
+        # The polynomials would open every round; from here on only the shares exist.
         self._own_shares = self._dealing.shares_of(self._number)
         self._dealing = None
         return self._seal(Step.SHARES, b"".join(boxes))
@@ -165,6 +167,7 @@ class MaskingParty:
                 sender: RoundKeys(*shares[2 * round : 2 * round + 2]) for sender, shares in dealt.items()
             }
         self._own_shares = self._box_key = b""
+        # The proofs have been checked; from here on only the keys are needed.
         size = KeyBook.size(self._session.rounds)
         self._roster = {number: body[:size] for number, body in self._roster.items()}
 
@@ -191,12 +194,15 @@ class MaskingParty:
             raise DataError(f"the encoded vector must have {self._session.dimension} words of 64 bits")
         self.check_open(round)
         self._forget_before(round)
+        # Before the message exists: a second vector under the same masks would reveal the difference of the
+        # two.
         keys = self._unused.pop(round)
         others = {n: book.rounds[round].pair for n, book in self._books.items() if n != self._number}
         masked = words + self_mask(keys.own, self._session, round, self._number)
         masked += pair_masks(keys.pair, others, self._session, round, self._number, question)
         body = masked.astype("<u8").tobytes() + question_digest(self._books, question)
         message = self._seal(Step.MASKED, body, round)
+        # The digest, not the vector: it recognises the message in the evidence and keeps nothing else.
         self._sent[round] = hashlib.sha256(message).digest()
         return message
 
@@ -210,6 +216,8 @@ class MaskingParty:
         if not set(arrived) <= set(shares):
             raise ProtocolError("the list of arrived vectors has a party that is not in this session")
         self._require(len(arrived), self._session.cohort.threshold, "sent a vector")
+        # One answer per round: a coordinator with both lists could open a vector that it called missing and
+        # then present.
         self._forget_before(letter.round + 1)
         body = b"".join(share.own if number in arrived else share.pair for number, share in shares.items())
         return self._seal(Step.REVEALED, body + list_digest(letter.body), letter.round)

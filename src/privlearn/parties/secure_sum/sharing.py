@@ -1,8 +1,8 @@
 """Shamir's shares of the round keys, and the proof that they are shares of the advertised keys.
 
-Without a proof one party could deal shares that open nothing: the others would be charged for a question whose sum
-stays closed, without knowing who lied. The proof is part of the keys that a party signs, and is checked before anything
-is charged (docs/theory/secure-sum.md, "Shares that can be checked").
+Without a proof, a dishonest party could deal shares from which its key cannot be recovered. The others would be
+charged for a question whose sum nobody can open, and could not tell who is to blame. The proof is part of the keys that
+a party signs, and is checked before anything is charged (docs/theory/secure-sum.md, "Shares that can be checked").
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def recover(shares: Mapping[int, bytes]) -> bytes:
     >>> recover({point: value_at(polynomial, point).to_bytes(KEY_BYTES) for point in (1, 3)}) == key
     True
     """
-    # Only the first half of a share is of the key; the second belongs to the blind, which nobody has to recover.
+    # The first half of a share belongs to the key. The second half, of the blind, is only needed for the proof.
     weights = _weights_at_zero(tuple(shares))
     total = sum(weights[point] * int.from_bytes(share[:KEY_BYTES]) for point, share in shares.items())
     return (total % ORDER).to_bytes(KEY_BYTES)
@@ -130,6 +130,18 @@ class Proof:
     **Theorem** (docs/theory/secure-sum.md). Let `check` pass, and the shares of T honest parties satisfy `confirms`.
     Then any T shares that satisfy `confirms` open the advertised key, except with probability q M (K + 2) 2^-128 for a
     dealer of M keys that computes q hashes. The proof reveals nothing about a key beyond its public half.
+
+    Parameters
+    ----------
+    session : SumSession
+    dealer : int
+        Index of the party whose keys are shared.
+    publics, blinds : tuple of bytes, of length M
+        Public halves of the keys and of the constants of the polynomials b.
+    commitments : tuple of bytes, of length (parties * M)
+        Hash of each share; that of receiver r and key i is at r * M + i.
+    combined : tuple of Polynomial, of length M
+        The polynomials g.
     """
 
     session: SumSession
@@ -165,7 +177,7 @@ class Proof:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the proof without what the receiver knows: session, dealer and public keys."""
+        """Return the proof without the fields that the receiver has already: session, dealer and public keys."""
         numbers = (number.to_bytes(KEY_BYTES) for polynomial in self.combined for number in polynomial)
         return b"".join((*self.blinds, *self.commitments, *numbers))
 
@@ -202,7 +214,7 @@ class Proof:
             raise ProtocolError("the shares that the party deals do not open its keys")
 
     def confirms(self, receiver: int, index: int, share: bytes) -> bool:
-        """Return whether this is the receiver's share of the key at this index, and one that opens it."""
+        """Return whether the dealer committed to this share, and it lies on the polynomial of the key at this index."""
         if len(share) != SHARE_BYTES:
             return False
         committed = self.commitments[receiver * len(self.publics) + index]
@@ -224,12 +236,14 @@ def _commitment(session: SumSession, dealer: int, receiver: int, index: int, sha
 
 
 def _numbers(content: bytes, count: int) -> tuple[int, ...]:
+    """Return pseudorandom numbers below 2^128 that everybody can compute from the content."""
     seed = hashlib.sha256(b"privlearn proof of shares: " + content).digest()
     digests = (hashlib.sha256(seed + struct.pack(">I", number)).digest() for number in range(count))
     return tuple(int.from_bytes(digest[:_CHALLENGE_BYTES]) for digest in digests)
 
 
 def _parts(content: bytes, size: int) -> Iterable[bytes]:
+    """Return consecutive parts of the content, each of this many bytes."""
     return (content[start : start + size] for start in range(0, len(content), size))
 
 

@@ -194,6 +194,11 @@ def forget_keys() -> None:
     _CACHE.forget()
 
 
+def key_changes() -> int:
+    """Return how often keys were changed in this process; what was read at a lower number may be out of date."""
+    return _CACHE.changes
+
+
 def list_keys(store: str) -> list[KeyInfo]:
     """Return all keys that were ever created, oldest first."""
     with reading(store) as connection:
@@ -208,22 +213,30 @@ def authenticate(store: str, text: str) -> Caller:
     AccessRefused
         If the key is unknown, malformed, expired or revoked; the message does not tell which.
     """
-    cached = cached_caller(store, text)
-    if cached is not None:
-        return cached
+    return cached_caller(store, text) or look_up_caller(store, text)
+
+
+def look_up_caller(store: str, text: str) -> Caller:
+    """Return the caller whose key this is, as `authenticate` does, from the database."""
     key_id, secret = _parts(text)
-    # Refused keys are always looked up, so that existing and unknown ids take the same time.
-    found = _look_up(store, key_id)
-    caller = _require_valid(_check_secret(found, secret))
-    _CACHE.get((store, key_id), lambda: found)
-    return caller
+    callers: list[Caller] = []
+
+    def look_up() -> tuple[str, KeyInfo]:
+        # Refused keys are always looked up, so that existing and unknown ids take the same time.
+        found = _look_up(store, key_id)
+        callers.append(_require_valid(_check_secret(found, secret)))
+        assert found is not None  # else it was refused
+        return found
+
+    _CACHE.refresh((store, key_id), look_up)
+    return callers[0]
 
 
 def cached_caller(store: str, text: str) -> Caller | None:
-    """Return the caller without a database access; ``None`` if the key is not in the cache."""
+    """Return the caller without a database access; ``None`` if the key is to be looked up."""
     key_id, secret = _parts(text)
-    cached = _check_secret(_CACHE.get((store, key_id), lambda: None), secret)
-    return None if cached is None else _require_valid(cached)
+    cached = _check_secret(_CACHE.peek((store, key_id)), secret)
+    return None if cached is None or _CACHE.claim((store, key_id)) else _require_valid(cached)
 
 
 def caller_of_key(store: str, key_id: str) -> Caller:

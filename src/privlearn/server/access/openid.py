@@ -68,7 +68,7 @@ class Attempt:
             "".join((found.state, found.nonce, found.verifier)).encode("ascii")
             found.next.encode()
         except (ValueError, TypeError, AttributeError, RecursionError):  # the browser may send anything
-            raise _refusal("the sign-in was begun in another browser, or too long ago") from None
+            raise _refusal("the sign-in began in another browser, or too long ago") from None
         return found
 
 

@@ -25,7 +25,7 @@ from privlearn.server.http.callers import (
     request_body,
     service_of,
 )
-from privlearn.server.http.limits import large_body, run_computing, run_heavy, run_quick
+from privlearn.server.http.limits import large_body, run_computing, run_heavy, run_quick, shared_of
 from privlearn.server.http.logs import note
 from privlearn.server.http.media_types import (
     ARROW,
@@ -146,11 +146,13 @@ async def _predict(request: Request, service: Service, caller: Caller, id: str) 
     async with large_body(request, service.owner.limits.body_megabytes):
         content = await request.body()
         answer = partial(_answer, service, caller, content, sent, accepted)
-        session = service.ready_session(caller, id) if len(content) <= INLINE_BYTES else None
-        if session is not None:
+        session = service.known_session(caller, id)
+        if session is None:
+            look_up = partial(run_quick, request, service.session, caller, id)
+            session = await shared_of(request).run_once((caller, id, service.session_changes), look_up)
+        if len(content) <= INLINE_BYTES and service.answers_at_once(session):
             rows, response = answer(session)
         else:
-            session = await run_quick(request, service.session, caller, id)
             run = run_computing if session.mechanism == "model" else run_heavy
             async with reading(request, content, sent):
                 rows, response = await run(request, answer, session)

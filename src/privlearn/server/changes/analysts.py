@@ -22,7 +22,7 @@ from privlearn.server.timing import as_text, now
 
 @dataclass(frozen=True)
 class AnalystView:
-    """An analyst of the holder's file or of the console.
+    """An analyst that the holder's file declares or that was added on the console.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class AnalystView:
     declared : bool
         Whether owner.toml declares the analyst, so that the console cannot change it.
     disabled : str
-        Empty, or the time.
+        Time at which the analyst was disabled; empty if enabled.
     shares : dict of str to Share
-        By data set.
+        Share of each data set, by name.
     fixed : frozenset of str
         Data sets whose share is declared in owner.toml.
     """
@@ -46,7 +46,7 @@ class AnalystView:
 
 
 def all_analysts(service: Service) -> list[AnalystView]:
-    """Return all analysts, those of the file first."""
+    """Return all analysts; those that the holder's file declares come first."""
     names = [
         *service.owner.analysts,
         *sorted(set(service.catalogs.console_state.analysts) - set(service.owner.analysts)),
@@ -55,27 +55,29 @@ def all_analysts(service: Service) -> list[AnalystView]:
 
 
 def find_analyst(service: Service, name: str) -> AnalystView:
+    """Return an analyst by name, with the shares that are in force now."""
     declared, added = name in service.owner.analysts, service.catalogs.console_state.analysts.get(name)
     if not declared and added is None:
-        raise NotFound("there is no such analyst: list them")
-    now_served = service.catalog.owner.analysts.get(name)
+        raise NotFound("there is no such analyst. Choose one of the list.")
+    # Shares of the file and the console together; a disabled analyst is not in the catalog.
+    in_force = service.catalog.owner.analysts.get(name)
     of_console = {
         dataset: share
-        for (whose, dataset), share in service.catalogs.console_state.shares.items()
-        if whose == name
+        for (analyst, dataset), share in service.catalogs.console_state.shares.items()
+        if analyst == name
     }
     return AnalystView(
         name=name,
         title=added.title if added else "",
         declared=declared,
         disabled=added.disabled if added and not declared else "",
-        shares=of_console if now_served is None else now_served,
+        shares=of_console if in_force is None else in_force,
         fixed=frozenset(service.owner.analysts.get(name, {})),
     )
 
 
 def check_new_analyst(service: Service, name: str) -> None:
-    """Refuse a name that is taken, or cannot be one."""
+    """Refuse a name that is not valid, is taken, or looks like another analyst's name in an approval."""
     try:
         check_name(name)
         check_analyst(name)
@@ -84,11 +86,11 @@ def check_new_analyst(service: Service, name: str) -> None:
     if name in service.owner.analysts:
         raise refuse_declared(f"analyst {name}")
     if name in service.catalogs.console_state.analysts:
-        raise Conflict(f"there is an analyst {name} already: choose another name, or enable that one")
+        raise Conflict(f"an analyst {name} exists already. Choose another name, or enable that analyst.")
     for other in (*service.owner.analysts, *service.catalogs.console_state.analysts):
         if normalize_name(other) == normalize_name(name):
             raise Conflict(
-                f"there is an analyst {other} already, whom approval takes for the same: choose another name"
+                f"approvals cannot tell this name from that of analyst {other}. Choose another name."
             )
 
 
@@ -109,14 +111,14 @@ def rename_analyst(service: Service, caller: Caller, name: str, title: str) -> N
 
 
 def disable_analyst(service: Service, caller: Caller, name: str) -> None:
-    """Revoke all keys, sign out all browsers and end waiting jobs unpaid; shares and results are kept."""
+    """Revoke all keys, sign out all browsers and end waiting jobs without a charge; keep shares and results."""
     with change_transaction(service, caller, "disabled an analyst", analyst=name) as connection:
         if check_editable_analyst(service, name).disabled:
-            raise Conflict(f"analyst {name} is disabled already")
-        theirs = select(keys.c.id).where(
+            raise Conflict(f"analyst {name} is disabled already. Nothing was changed.")
+        valid_keys = select(keys.c.id).where(
             keys.c.role == "analyst", keys.c.analyst == name, keys.c.revoked == ""
         )
-        for key_id in connection.scalars(theirs).all():
+        for key_id in connection.scalars(valid_keys).all():
             end_key(connection, key_id)
         connection.execute(delete(logins).where(logins.c.role == "analyst", logins.c.person == name))
         connection.execute(update(analysts).where(analysts.c.name == name).values(disabled=as_text(now())))
@@ -130,7 +132,7 @@ def enable_analyst(service: Service, caller: Caller, name: str) -> None:
     """Enable an analyst again, with the earlier shares; new keys must be issued."""
     with change_transaction(service, caller, "enabled an analyst", analyst=name) as connection:
         if not check_editable_analyst(service, name).disabled:
-            raise Conflict(f"analyst {name} is not disabled")
+            raise Conflict(f"analyst {name} is not disabled. Nothing was changed.")
         connection.execute(update(analysts).where(analysts.c.name == name).values(disabled=""))
 
 
@@ -142,31 +144,33 @@ def check_new_share(service: Service, analyst: str, dataset: str, share: Share, 
     except ValueError as error:
         raise InvalidParameter(str(error)) from None
     if before is not None and (share.epsilon > before.epsilon or share.delta > before.delta) and not reason:
-        raise InvalidParameter("reason: give a reason for raising the share, for the audit log")
+        raise InvalidParameter("reason: a higher share needs a reason for the audit log. Give one.")
     return before
 
 
 def give_share(
     service: Service, caller: Caller, analyst: str, dataset: str, share: Share, reason: str = ""
 ) -> None:
-    """Set what an analyst may spend of a data set: a limit, not a reservation, below the data set's total."""
+    """Set how much of a data set's budget an analyst may spend: a limit, not a reservation."""
     reason = one_line(reason, "reason")
     before = check_new_share(service, analyst, dataset, share, reason)
     details = {"analyst": analyst, "epsilon": share.epsilon, "delta": share.delta}
     details |= {"epsilon_before": before.epsilon, "delta_before": before.delta} if before else {}
     with change_transaction(service, caller, "gave a share", dataset, **details, reason=reason) as connection:
         if check_new_share(service, analyst, dataset, share, reason) != before:
-            raise Conflict("this share was changed in the meantime: look at it again")
+            raise Conflict(
+                "this share was changed in the meantime. Look at it again, then repeat the change."
+            )
         this = (shares.c.analyst == analyst) & (shares.c.dataset == dataset)
         connection.execute(delete(shares).where(this))
         connection.execute(insert(shares).values(analyst=analyst, dataset=dataset, **share.model_dump()))
 
 
 def withdraw_share(service: Service, caller: Caller, analyst: str, dataset: str) -> None:
-    """Hide the data set from the analyst; what was spent stays spent."""
+    """Remove the analyst's share, which hides the data set from them; earlier costs still count."""
     with change_transaction(service, caller, "withdrew a share", dataset, analyst=analyst) as connection:
         if check_changeable_share(service, analyst, dataset) is None:
-            raise NotFound(f"analyst {analyst} has no share of {dataset}")
+            raise NotFound(f"analyst {analyst} has no share of {dataset}. Nothing was changed.")
         connection.execute(delete(shares).where(shares.c.analyst == analyst, shares.c.dataset == dataset))
 
 
@@ -184,5 +188,5 @@ def check_changeable_share(service: Service, analyst: str, dataset: str) -> Shar
     if dataset in found.fixed:
         raise refuse_declared(f"the share of {analyst} in {dataset}")
     if dataset not in service.catalog:
-        raise NotFound("there is no such data set: list them")
+        raise NotFound("there is no such data set. Choose one of the list.")
     return found.shares.get(dataset)

@@ -14,11 +14,10 @@ from sqlalchemy import Connection
 from privlearn.budget.storage import also_excluding, excluding
 from privlearn.errors import InvalidParameter
 from privlearn.server.access.keys import Caller
+from privlearn.server.changes.commands import MAX_TEXT_LENGTH
 from privlearn.server.refusals import Conflict, Forbidden
 from privlearn.server.service import Service
 from privlearn.server.store.events import record_with
-
-MAX_TEXT_LENGTH = 200
 
 
 @contextmanager

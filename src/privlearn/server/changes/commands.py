@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from privlearn.server.changes.change import MAX_TEXT_LENGTH
+MAX_TEXT_LENGTH = 200
 
 
 @dataclass(frozen=True)

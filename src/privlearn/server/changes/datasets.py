@@ -2,7 +2,7 @@
 
 Refreshing adds a new version of the same people. Its name is the key of its ledger, so all versions are charged to one
 budget. The schema is compared by digest; the holder is responsible for the people in the table. The argument is in
-docs/how-to/console.md. A request reads the version that was current when it was made.
+docs/how-to/pages.md. A request reads the version that was current when it was made.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ def refresh_dataset(
     details = {"version": number, **_log_details(rows, records), "reason": reason}
     with change_transaction(service, caller, "refreshed a data set", name, **details) as connection:
         if find_editable_dataset(service, name) != made:
-            raise Conflict("this data set was changed in the meantime: look at it again")
+            raise Conflict(
+                "this data set was changed in the meantime. Look at it again, then repeat the change."
+            )
         _check_not_served(service, name, rows.path)
         _insert_version(connection, name, number, rows, records)
     return number
@@ -163,7 +165,7 @@ def find_editable_dataset(service: Service, name: str) -> ConsoleDataSet:
     if name in service.owner.datasets:
         raise refuse_declared(f"data set {name}")
     if name not in service.catalogs.console_state.datasets:
-        raise NotFound("there is no such data set: list them")
+        raise NotFound("there is no such data set. Choose one of the list.")
     made = service.catalogs.console_state.datasets[name]
     if made.retired:
         raise Conflict(f"data set {name} is retired: new requests are refused")

@@ -79,7 +79,7 @@ class Catalog:
         """Return a data set; raise NotFound if it does not exist or the caller may not see it."""
         if not self._sees(caller, name):
             raise NotFound(
-                "there is no such data set, or your key is not for it: list those that you may use"
+                "there is no such data set, or your key is not for it. List the data sets that you may use."
             )
         return self._offered[name]
 

@@ -62,7 +62,7 @@ class Console(PublicModel):
             path = _inside(self.sources[source].resolve(), relative)
             if path is not None:
                 return path
-        raise NotFound("there is no such file in the console's sources: take one of those that are listed")
+        raise NotFound("there is no such file in the console's sources. Choose one of the list.")
 
 
 def _inside(root: Path, relative: str) -> Path | None:

@@ -20,7 +20,6 @@ from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import RowSource, TableRows, concatenate_tables, read_each
 from privlearn.data.sources.table import as_table
 from privlearn.errors import BudgetExceeded, DataError
-from privlearn.estimators.cluster.rows import Cluster, ClusterRows
 from privlearn.estimators.forecast.stand_ins import synthetic_table
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.release.meaning import Meaning, meaning_of
@@ -91,9 +90,9 @@ class OfferedDataSet:
 
     @property
     def size(self) -> str:
-        """Public: the number of records as text."""
+        """Public: the number of records, or of persons, as text."""
         expected = "" if self.settings.guarantee.relation.count_is_public else "expected "
-        return f"{self.records:,} {expected}records"
+        return f"{self.records:,} {expected}{self.schema.count_noun}"
 
     def open_rows(self) -> RowSource[pa.Table]:
         """PRIVATE: return the rows in blocks, with the types of the schema."""
@@ -113,6 +112,8 @@ class OfferedDataSet:
         if not on_cluster or training.cluster is None or self.settings.table is None:
             yield self.open_rows() if in_blocks else self.read_rows()
             return
+        from privlearn.estimators.cluster.rows import Cluster
+
         with Cluster(
             training.cluster,
             ca=training.cluster_ca,
@@ -168,6 +169,8 @@ class OfferedDataSet:
 
     def _read_and_check(self) -> int:
         """Encode all rows once and return their number; errors name columns, never cells."""
+        from privlearn.estimators.cluster.rows import ClusterRows
+
         with self.rows_to_train(on_cluster=True) as rows:
             if isinstance(rows, ClusterRows):
                 return rows.training_rows(self.schema, True, lambda schema, persons: None).total

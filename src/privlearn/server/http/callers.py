@@ -5,6 +5,7 @@ descriptions.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -12,10 +13,10 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.server.access.keys import Caller, authenticate, cached_caller
+from privlearn.server.access.keys import Caller, cached_caller, key_changes, look_up_caller
 from privlearn.server.changes.commands import Command
 from privlearn.server.http.bodies import Model, read_model
-from privlearn.server.http.limits import Limiter, note_caller
+from privlearn.server.http.limits import Limiter, note_caller, shared_of
 from privlearn.server.http.logs import note
 from privlearn.server.http.media_types import ARROW, CSV, JSON, kind_sent
 from privlearn.server.http.problems import problem_responses
@@ -59,7 +60,9 @@ async def caller_with_key(request: Request, key: str | None) -> Caller:
     try:
         caller = cached_caller(store, key)
         if caller is None:  # a database access may block
-            caller = await run_in_threadpool(authenticate, store, key)
+            look_up = partial(run_in_threadpool, look_up_caller, store, key)
+            # A look-up that began before a key was revoked must not open anything afterwards.
+            caller = await shared_of(request).run_once((key, key_changes()), look_up)
     except AccessRefused:
         limiter.count_failure(address_of(request))
         raise
@@ -82,7 +85,7 @@ async def holder_of(caller: KnownCaller) -> Caller:
 async def monitor_of(caller: KnownCaller) -> Caller:
     """Return the caller; refuse all but monitors and the holder."""
     if caller.role not in ("holder", "monitor"):
-        raise Forbidden("only monitors and the holder may see this. Use a key of theirs.")
+        raise Forbidden("only monitors and the holder may see this. Use the key of one of them.")
     return caller
 
 

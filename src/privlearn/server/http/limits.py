@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
@@ -47,6 +47,15 @@ class Shared:
         self.bodies = FairShare(limits.bodies_megabytes * MEGABYTE, "capacity for large bodies")
         self.reading = FairShare(limits.reading_megabytes * MEGABYTE, "memory to read bodies")
         self._polls: Counter[str] = Counter()
+        self._looking_up: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def run_once(self, key: Hashable, look_up: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Look something up once for all requests that need it at this moment, such as the key of 64 connections."""
+        task: asyncio.Task[Result] | None = self._looking_up.get(key)
+        if task is None:
+            task = self._looking_up[key] = asyncio.create_task(look_up())
+            task.add_done_callback(lambda _: self._looking_up.pop(key))
+        return await asyncio.shield(task)  # a client that leaves does not end the others' look-up
 
     @contextmanager
     def waiting(self, name: str) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """The kinds of job that a server does, one file each, and `JOB_KINDS`, their registry.
 
-Start with `job_kind.JobKind`, the interface, then `describe`, the shortest kind. `training` has releases and sessions;
-`pricing` calibrates and forecasts them. Kinds may import estimators, statistics, sessions and `server.holder`, and the
+Start with `job_kind.JobKind`, the interface, then `describe`, the shortest kind. `training` has releases and sessions,
+and calibrates and forecasts them. Kinds may import estimators, statistics, sessions and `server.holder`, and the
 values of `server.jobs.requests`; the queue and the HTTP layer use them only through the registry.
 """
 

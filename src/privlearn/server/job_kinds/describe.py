@@ -27,6 +27,9 @@ class DescribeFields(JobFields):
     correlations: bool = Field(
         default=True, description="Of columns that have an order, for half of the budget."
     )
+    crosses: list[tuple[str, str]] = Field(
+        default=[], max_length=50, description="Pairs of columns whose cross table is counted and tested."
+    )
 
 
 class Describe(JobKind[DescribeFields, NoisyCounts]):
@@ -60,7 +63,11 @@ class Describe(JobKind[DescribeFields, NoisyCounts]):
 
 def _layout(context: JobContext[DescribeFields], records: int) -> CountsLayout:
     return description_layout(
-        context.offered.schema, context.guarantee, records, correlations=context.fields.correlations
+        context.offered.schema,
+        context.guarantee,
+        records,
+        correlations=context.fields.correlations,
+        crosses=context.fields.crosses,
     )
 
 

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.budget.charge import Reservation
 from privlearn.budget.composition import Cost
 from privlearn.budget.ledger import Ledger, check_purpose
+from privlearn.budget.reservation import Reservation
 from privlearn.data.schema.private_bounds import add_private_bounds
 from privlearn.errors import BudgetExceeded, InvalidParameter, LedgerError, PrivlearnError, StoreUnusable
 from privlearn.guarantee import check_strength

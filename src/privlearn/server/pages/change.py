@@ -117,7 +117,9 @@ def carry_out(
             return _question(request, caller, change, typed, question)
         once = text_of(form, "once")
         if not is_form_token(once):
-            raise InvalidParameter("this form was not made here: look at it again, then press")
+            raise InvalidParameter(
+                "this form is not from this server. Open the page again, check it, then press the button."
+            )
         return do({**typed, "once": once}) or RedirectResponse(change.back[0], 303)
     except _REFUSED as error:
         if not change.fields:

@@ -133,7 +133,9 @@ def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, for
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
         if not is_form_token(typed["once"]):
-            raise InvalidParameter("this form was not made here: look at it again, then press")
+            raise InvalidParameter(
+                "this form is not from this server. Open the page again, check it, then press the button."
+            )
         job_request = JobRequest(
             dataset=typed["dataset"],
             kind=EVALUATE.name,

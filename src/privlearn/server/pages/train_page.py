@@ -66,7 +66,9 @@ def _train(
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
         if not is_form_token(typed["once"]):
-            raise InvalidParameter("this form was not made here: look at it again, then press")
+            raise InvalidParameter(
+                "this form is not from this server. Open the page again, check it, then press the button."
+            )
         job_request = _request(service, service.dataset(caller, name), typed, content, act == "try")
         if job_request is not None:
             job = service.ask(caller, job_request, f"{typed['once']} {act}")

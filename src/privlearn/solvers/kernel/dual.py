@@ -89,6 +89,14 @@ def minimise_kernel(
     ------
     SolverError
         If that cannot be certified.
+
+    Examples
+    --------
+    >>> from privlearn.solvers.losses import Logistic
+    >>> gram, signs = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([1.0, -1.0])
+    >>> solution = minimise_kernel(KernelProblem(gram, signs, Logistic(), regularization=0.1, total=2))
+    >>> solution.dual.round(4).tolist(), solution.gap <= 1e-12
+    ([1.3032, -1.3032], True)
     """
     gap = default_gap(problem.regularization) if gap is None else gap
     check_positive(gap=gap)

@@ -55,6 +55,14 @@ def minimise_kernel_multinomial(
     ------
     SolverError
         If that cannot be certified.
+
+    Examples
+    --------
+    >>> from privlearn.solvers.losses import Multinomial
+    >>> problem = KernelProblem(np.eye(3), np.ones(3), Multinomial(), regularization=0.1, total=3)
+    >>> solution = minimise_kernel_multinomial(problem, np.array([0, 1, 2]), 3, gap=1e-10)
+    >>> solution.dual.shape, solution.gap <= 1e-10
+    ((3, 3), True)
     """
     machine = _Machine(problem, labels, n_classes)
     result = machine.descend(np.zeros((machine.count, n_classes)), gap)

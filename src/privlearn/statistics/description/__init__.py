@@ -1,7 +1,7 @@
 """Describe a private table: counts, histograms, quantiles, missing shares and correlations, for one charge.
 
 Start with `measuring.py`, which reads the rows. `layout.py` decides which tables are counted; `description.py` derives
-every number from the noisy tables, and `page.py` draws them.
+every number from the noisy tables, `hypotheses.py` tests associations, and `page.py` draws them.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +11,12 @@ from privlearn.statistics.description.description import Description, format_cou
 from privlearn.statistics.description.measuring import describe, measure, read_cells
 
 if TYPE_CHECKING:
+    from privlearn.statistics.description.hypotheses import (
+        CountNoise,
+        HypothesisTest,
+        difference_test,
+        independence_test,
+    )
     from privlearn.statistics.description.layout import description_layout
     from privlearn.statistics.description.page import write_page
 else:

@@ -1,7 +1,7 @@
 """A description: counts, quantiles, missing shares and correlations, all derived from the noisy counts.
 
-Nothing here reads a record. Intervals account for the noise only: a description is of these records, not of the
-population that they come from.
+Nothing here reads a record. Intervals of counts and correlations account for the noise only: they are of these records,
+not of the population that they come from. Tests of association (`Description.tests`) account for sampling too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from privlearn.arrays import Array
 from privlearn.errors import ReleaseError
 from privlearn.guarantee import Guarantee
 from privlearn.release.counts_file import CountsFile
-from privlearn.statistics.description.layout import edges_of, middles_of
+from privlearn.statistics.description.hypotheses import (
+    CountNoise,
+    HypothesisTest,
+    difference_test,
+    independence_test,
+    tail_and_reach,
+)
+from privlearn.statistics.description.layout import edges_of, has_numbers, middles_of, numbers_of
 from privlearn.statistics.evaluation.metrics import binned_variance
 from privlearn.statistics.intervals import Estimate, NoisyTable
 
@@ -143,6 +150,67 @@ class Description(CountsFile):
             for index, (one, other) in enumerate(self.about["pairs"])
         }
 
+    @cached_property
+    def tests(self) -> list[HypothesisTest]:
+        """Return tests of association: of each cross table, and of each other correlation that can be read.
+
+        P-values and intervals account for sampling and for the noise. A person with several rows counts as one.
+        """
+        if self.certificate.mechanism.rows_per_person > 1:
+            return []  # which rows belong together is not known, so the variance of sampling is not
+        first = len(self.about["columns"]) + len(self.about["pairs"])
+        crosses = self.about.get("crosses", ())
+        tests = [
+            test for index, cross in enumerate(crosses) for test in self._cross_tests(first + index, *cross)
+        ]
+        pairs = [pair for pair in self.correlations if set(pair) not in map(set, crosses)]
+        return [*tests, *(test for pair in pairs if (test := self._correlation_test(*pair)).is_known)]
+
+    def _cross_tests(self, index: int, one: str, other: str) -> list[HypothesisTest]:
+        mechanism = self.certificate.mechanism
+        noise = CountNoise(mechanism.noise, mechanism.scales[index])
+        table = self.tables[index]
+        tests = [independence_test((one, other), table, noise)]
+        columns = self.about["columns"]
+        for (group, measured), counts in (((one, other), table), ((other, one), table.T)):
+            if len(counts) != 2 or not has_numbers(columns[measured]):
+                continue
+            labels = [str(value) for value in columns[group].get("values", ())]
+            if labels:
+                what = "mean" if len(counts[0]) > 2 else f"share of {columns[measured]['values'][1]}"
+                name = f"{what}, {group} = {labels[1]} minus {labels[0]}:"
+                values = numbers_of(columns[measured])
+                tests.append(difference_test((measured, group), counts, values, noise, name))
+                break
+        return tests
+
+    def _correlation_test(self, one: str, other: str) -> HypothesisTest:
+        """Return the test of a correlation of 0; the products' noise and the means' are independent."""
+        test = HypothesisTest("correlation", (one, other), math.nan)
+        found = self.correlations[one, other]
+        first, second = self._moments(one), self._moments(other)
+        if not found.is_known or abs(found.upper - found.lower) > 2.0 * _TOO_NOISY_CORRELATION:
+            return test
+        both = self.records * first.share * second.share
+        scale = math.sqrt(first.variance * second.variance)
+        noise = CountNoise(self.certificate.mechanism.noise, 1.0)
+        index = len(self.about["columns"]) + self.about["pairs"].index([one, other])
+        parts = [np.array([1.0, -1.0]) / both * self._noise_scale(index)]
+        for name, moments, factor in ((one, first, second.mean), (other, second, first.mean)):
+            place = list(self.about["columns"]).index(name)
+            middles = middles_of(self.about["columns"][name]) - moments.mean
+            parts.append(-middles * factor / (moments.share * self.records) * self._noise_scale(place))
+        coefficients = np.concatenate(parts) / scale
+        sampling = math.sqrt(self.unit / both)
+        p_value, _ = tail_and_reach(found.value, sampling, coefficients, noise)
+        own = (found.upper - found.lower) / (2.0 * _NORMAL)
+        half = _NORMAL * math.hypot(own, (1.0 - found.value**2) * sampling)
+        ends = (float(np.clip(found.value + sign * half, -1.0, 1.0)) for sign in (-1.0, 1.0))
+        return HypothesisTest(test.method, (one, other), p_value, "r =", Estimate(found.value, *ends))
+
+    def _noise_scale(self, index: int) -> float:
+        return self.unit * self.certificate.mechanism.scales[index]
+
     def _table(self, index: int) -> NoisyTable:
         mechanism = self.certificate.mechanism
         public = self.guarantee.relation.count_is_public and mechanism.rows_per_person == 1
@@ -225,6 +293,7 @@ class Description(CountsFile):
             lines += [f"    {label:<23} {text}" for label, text in texts.items()]
         for (one, other), estimate in self.correlations.items():
             lines.append(f"  correlation of {one} and {other}: {format_correlation(estimate)}")
+        lines += [f"  {test}" for test in self.tests]
         return "\n".join(lines)
 
 

@@ -2,13 +2,15 @@
 
 Each column has one table: a cell per listed value or bin, then one for values that are not listed, then one for
 missing cells. A column with values ("a", "b") therefore has 4 cells. Each pair of ordered columns has a table of two
-cells, for the positive and the negative products of their values.
+cells, for the positive and the negative products of their values. Each requested cross table has a cell for each
+combination of two columns' values or bins; records without both are not in it.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -24,12 +26,15 @@ from privlearn.data.schema.columns import (
 )
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, did_you_mean
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.statistics.layout import CountsLayout, counted_records, weight_of
 
 DescribedColumn = NumberColumn | DateColumn | OrdinalColumn | CategoryColumn
+
+MAX_CROSS_CELLS = 400
+"""Of one cross table: beyond, most cells hold noise alone, and its test takes long."""
 
 MAX_PAIRS = 2_000
 """Enough for 63 columns. Each pair is one more table, in the layout and in the certificate."""
@@ -40,13 +45,20 @@ _MIN_SIGNAL = 8.0
 
 
 def description_layout(
-    schema: Schema, guarantee: Guarantee, records: int, *, correlations: bool
+    schema: Schema,
+    guarantee: Guarantee,
+    records: int,
+    *,
+    correlations: bool,
+    crosses: Sequence[tuple[str, str]] = (),
 ) -> CountsLayout:
-    """Return the layout of a description: half of the budget is for the columns, half for all pairs."""
+    """Return the layout of a description: equal parts of the budget for columns, for pairs and for cross tables."""
     columns = described_columns(schema)
     pairs = _pairs(columns) if correlations else []
-    pair_weights = [len(columns) / len(pairs)] * len(pairs) if pairs else []
-    weights = [1.0] * len(columns) + pair_weights
+    check_crosses(schema, crosses)
+    parts = [[1.0] * len(columns)]
+    parts += [[len(columns) / len(tables)] * len(tables) for tables in (pairs, crosses) if tables]
+    weights = list(itertools.chain(*parts))
     public: dict[str, Any] = {
         "records": records,
         "rows_per_person": schema.rows_per_person,
@@ -57,16 +69,19 @@ def description_layout(
     bins = _number_of_bins(counted_records(schema, records), rough.deviations[0])
     described = {name: _describe_cells(column, bins) for name, column in columns.items()}
     shapes = [[len(middles_of(column)) + 2] for column in described.values()] + [[2]] * len(pairs)
+    shapes += [[len(middles_of(described[name])) for name in cross] for cross in crosses]
+    _check_sizes(crosses, shapes[len(shapes) - len(crosses) :])
     about = {
         "kind": "description",
         "dataset": schema.name,
         "schema_sha256": schema.digest,
         "columns": described,
         "pairs": [list(pair) for pair in pairs],
+        "crosses": [list(cross) for cross in crosses],
         "shapes": shapes,
         **weight_of(schema),
     }
-    cells = [shape[0] for shape in shapes]
+    cells = [math.prod(shape) for shape in shapes]
     return CountsLayout(about, NoisyCounts.calibrate(guarantee, cells=cells, **public))
 
 
@@ -98,6 +113,30 @@ def _pairs(columns: dict[str, DescribedColumn]) -> list[tuple[str, str]]:
             "Set correlations=False (in the shell: --no-correlations), or describe fewer columns"
         )
     return list(itertools.combinations(ordered, 2))
+
+
+def check_crosses(schema: Schema, crosses: Sequence[tuple[str, str]]) -> None:
+    """Raise InvalidParameter for cross tables that the schema does not offer."""
+    columns = described_columns(schema)
+    for cross in crosses:
+        if len(cross) != 2 or cross[0] == cross[1]:
+            raise InvalidParameter(
+                "a cross table has two different columns, such as ('smoker', 'readmitted')"
+            )
+        for name in cross:
+            if name not in columns:
+                raise InvalidParameter(f"the schema has no column {name!r}{did_you_mean(name, columns)}")
+    if len(set(map(frozenset, crosses))) < len(crosses):
+        raise InvalidParameter("the same cross table is requested twice. Leave one out.")
+
+
+def _check_sizes(crosses: Sequence[tuple[str, str]], shapes: Sequence[Sequence[int]]) -> None:
+    for (one, other), shape in zip(crosses, shapes, strict=True):
+        if math.prod(shape) > MAX_CROSS_CELLS:
+            raise InvalidParameter(
+                f"the cross table of {one} and {other} has {math.prod(shape):,} cells, and at most {MAX_CROSS_CELLS} "
+                "are allowed. Merge categories in the schema (merge: {...})."
+            )
 
 
 def _has_order(column: DescribedColumn) -> bool:
@@ -138,3 +177,16 @@ def middles_of(cells: dict[str, Any]) -> Array:
         return np.linspace(-1.0, 1.0, len(cells["values"]))
     bins = len(cells["edges"]) - 1
     return np.asarray((2.0 * np.arange(bins) + 1.0) / bins - 1.0)
+
+
+def has_numbers(cells: dict[str, Any]) -> bool:
+    """Return whether a mean of the column has a meaning: numbers, ordered values, or two values."""
+    return cells["type"] in ("number", "ordinal") or len(cells.get("values", ())) == 2
+
+
+def numbers_of(cells: dict[str, Any]) -> Array:
+    """Return the number that each value or bin stands for: 0, 1, ... for values, and the middle of a bin."""
+    if "values" in cells:
+        return np.arange(float(len(cells["values"])))
+    edges = edges_of(cells)
+    return np.asarray((edges[1:] + edges[:-1]) / 2.0)

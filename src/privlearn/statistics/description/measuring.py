@@ -6,6 +6,7 @@ The order is that of every statistic: read and check all rows, compute the publi
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ def describe(
     epsilon: float,
     delta: float = 0.0,
     correlations: bool = True,
+    crosses: Sequence[tuple[str, str]] = (),
     neighbours: str = "replace_one",
     expected_records: int | None = None,
     ledger: Budget | None = None,
@@ -71,6 +73,8 @@ def describe(
         A value above 0 makes many columns and their correlations far more accurate.
     correlations : bool, default=True
         Without correlations the columns get the whole budget.
+    crosses : sequence of pairs of str, default=()
+        Pairs of columns whose cross table is counted and tested for association (`Description.tests`).
     neighbours : {"replace_one", "zero_out", "add_remove"}, default="replace_one"
     expected_records : int, optional
         With ``add_remove``: the approximate number of records, or persons, from public knowledge.
@@ -91,7 +95,7 @@ def describe(
     schema = as_schema(schema)
     cells, weights, persons = read_cells(without_part(table), schema)
     total = request.total(persons)
-    layout = description_layout(schema, request.guarantee, total, correlations=correlations)
+    layout = description_layout(schema, request.guarantee, total, correlations=correlations, crosses=crosses)
     cost = Cost(request.guarantee, layout.mechanism.renyi)
     charge = request.charge(cost, total, schema, part_of(table), "describe")
     return charge.pay_for(lambda: measure(layout, schema, cells, weights, request.randomness))
@@ -145,7 +149,22 @@ def _count_block(layout: CountsLayout, indices: dict[str, CellIndices], weights:
     described = layout.about["columns"]
     columns = [count(index, len(middles_of(described[name])) + 2, weights) for name, index in indices.items()]
     pairs = layout.about["pairs"]
-    return [*columns, *(_products(layout, indices, one, other, weights) for one, other in pairs)]
+    products = [_products(layout, indices, one, other, weights) for one, other in pairs]
+    return [
+        *columns,
+        *products,
+        *(_cross(layout, indices, cross, weights) for cross in layout.about["crosses"]),
+    ]
+
+
+def _cross(
+    layout: CountsLayout, indices: dict[str, CellIndices], cross: Sequence[str], weights: Array | None
+) -> Array:
+    """PRIVATE: return the flat cross table of two columns; a row is in one cell, or in none without both values."""
+    rows, columns = (len(middles_of(layout.about["columns"][name])) for name in cross)
+    row, column = (indices[name] for name in cross)
+    has_both = (row < rows) & (column < columns)
+    return count(np.where(has_both, row * columns + column, -1), rows * columns, weights)
 
 
 def _products(

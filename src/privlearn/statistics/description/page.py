@@ -12,6 +12,7 @@ from privlearn.statistics.description.description import (
     format_count,
     format_share,
 )
+from privlearn.statistics.description.hypotheses import HypothesisTest
 from privlearn.statistics.intervals import Estimate
 from privlearn.statistics.page import MAX_SHOWN, omission_note, whole_page
 
@@ -33,7 +34,7 @@ def page_part(description: Description) -> str:
     """Return the numbers and figures alone, which the server's pages show too."""
     columns = "".join(map(_column, description.columns.values()))
     whom = f"{description.whom}{description.weighted_by}"
-    return f"<p>About {description.records:,.0f} {whom}.</p>{columns}{_correlations(description)}"
+    return f"<p>About {description.records:,.0f} {whom}.</p>{columns}{_correlations(description)}{_tests(description)}"
 
 
 def _column(column: ColumnDescription) -> str:
@@ -74,6 +75,21 @@ def _correlations(description: Description) -> str:
     ]
     correlations = table(("columns", "correlation, 95 % interval"), rows)
     return f"<h2>Correlations</h2>{_squares(description)}{correlations}"
+
+
+def _tests(description: Description) -> str:
+    if not description.tests:
+        return ""
+    rows = [(test.method, " and ".join(test.columns), *_test_cells(test)) for test in description.tests]
+    return (
+        f"<h2>Tests of association</h2>{table(('test', 'columns', 'estimate, 95 % interval', 'p-value'), rows)}"
+        "<p>P-values and these intervals account for sampling and for the noise.</p>"
+    )
+
+
+def _test_cells(test: HypothesisTest) -> tuple[str, str]:
+    shown = str(test).removesuffix(f", {test.p_text}").partition(": ")[2] if test.statistic else ""
+    return shown, test.p_text.removeprefix("p = ").removeprefix("p ")
 
 
 def _squares(description: Description) -> str:

@@ -225,6 +225,12 @@ class Evaluation(CountsFile):
         knots = metrics.extend_to_ends(scores, metrics.isotonic(shares), self.edges[0], self.edges[-1])
         return Decision(threshold, *(tuple(column.tolist()) for column in knots))
 
+    @property
+    def numbers_with_baseline(self) -> dict[str, Estimate]:
+        """Return the numbers, with the accuracy of always predicting the most frequent class after them."""
+        baseline = self.most_frequent
+        return self.numbers if baseline is None else {**self.numbers, "accuracy of a constant": baseline}
+
     def to_dict(self) -> dict[str, Any]:
         """Return all results as plain JSON values; ``None`` where the noise leaves no usable number."""
         return {
@@ -248,7 +254,7 @@ class Evaluation(CountsFile):
 
     def __str__(self) -> str:
         lines = [f"{self.about['of']}, {self.records} {self.whom}{self.weighted_by}, {self.guarantee}"]
-        lines += [f"  {name:<28}{estimate}" for name, estimate in self.numbers.items()]
+        lines += [f"  {name:<28}{estimate}" for name, estimate in self.numbers_with_baseline.items()]
         for label, rates in self.per_class.items():
             lines += [f"  {f'{label}: {name}':<28}{estimate}" for name, estimate in rates.items()]
         for result in self.groups:
@@ -306,7 +312,9 @@ class Evaluation(CountsFile):
         counts_all = index < len(self.tables) - len(self.about["by"]) and self.about["complete"]
         is_public = counts_all and mechanism.guarantee.relation.count_is_public
         scale = self._noise_factor * mechanism.scales[index]
-        return NoisyTable(self.tables[index], mechanism.noise, scale, self.records if is_public else None)
+        records = self.records if is_public else None
+        alike = self.certificate.rows_of_a_person
+        return NoisyTable(self.tables[index], mechanism.noise, scale, records, alike)
 
     @property
     def records(self) -> int:

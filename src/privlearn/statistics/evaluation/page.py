@@ -34,7 +34,7 @@ def page_part(evaluation: Evaluation) -> str:
 
 
 def _numbers(evaluation: Evaluation) -> str:
-    rows = [(name, str(estimate)) for name, estimate in evaluation.numbers.items()]
+    rows = [(name, str(estimate)) for name, estimate in evaluation.numbers_with_baseline.items()]
     title = f"{evaluation.records:,} {evaluation.whom}{evaluation.weighted_by}"
     return table(("measure", "value, 95 % interval"), rows, title)
 
@@ -101,7 +101,12 @@ def _figures(evaluation: Evaluation) -> str:
         for label, rates in evaluation.curves.items()
         for pairs in [list(zip(rates["false positive rate"], rates["recall"], strict=True))]
     ]
-    figures = [_figure("ROC curve", "false positive rate", "recall", curves)]
+    has_curve = any(len(curve.points) > 1 for curve in curves)
+    figures = [
+        _figure("ROC curve", "false positive rate", "recall", curves)
+        if has_curve
+        else "<p>ROC curve: too noisy. A larger test part, or more epsilon, would show it.</p>"
+    ]
     known = [(score, estimate) for score, estimate in evaluation.calibration if estimate.is_known]
     if known and evaluation.about["scale"] == "probability":
         line = Line("observed share", [(score, estimate.value) for score, estimate in known])

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import is_regressor
 
 from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import CentredEncoder
@@ -167,6 +166,8 @@ def _scikit_learn(model: Any, target: Target) -> Subject:
     if not hasattr(model, "predict"):
         raise InvalidParameter(f"{title} has no predict method. Pass a release or a fitted model.")
     if not target.classes:
+        from sklearn.base import is_regressor  # slow to import
+
         _check_kind(target, has_classes=not is_regressor(model))
         return Subject(title, _row_by_row(target, model.predict))
     order = _check_classes(list(getattr(model, "classes_", ())), target)

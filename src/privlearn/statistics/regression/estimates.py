@@ -121,8 +121,13 @@ class Estimates(CountsFile):
 
     @cached_property
     def complete(self) -> float:
-        """Return about how many records, or persons, have all values: the mean over the histograms."""
-        return max(float(np.mean([np.sum(table) for table in self.tables[: self._progress.tables]])), 0.0)
+        """Return about how many records, or persons, have all values: the mean over the histograms.
+
+        Weights count in units of their public mean.
+        """
+        counted = float(np.mean([np.sum(table) for table in self.tables[: self._progress.tables]]))
+        mean = float(self.about.get("weight", {}).get("mean", 1.0))
+        return max(counted * self.unit / mean, 0.0)
 
     @cached_property
     def _progress(self) -> Progress:

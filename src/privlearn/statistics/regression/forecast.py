@@ -11,6 +11,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.statistics.layout import CountsLayout
 from privlearn.statistics.regression.layout import (
+    TYPICAL_RATE,
     ModelRequest,
     expected_error,
     expected_ratio,
@@ -27,8 +28,8 @@ _STEPS = 60
 class WidthForecast:
     """Expected intervals of a model.
 
-    Typical numbers stand in for those that only the rows have: a rate of 0.2, residuals of deviation 1, a mean count of
-    1, and correlations that inflate variances 1.5 times.
+    Typical numbers stand in for those that only the rows have: a rate of 0.2 if none is stated, residuals of deviation
+    1, a mean count of 1, and correlations that inflate variances 1.5 times.
 
     Attributes
     ----------
@@ -37,22 +38,25 @@ class WidthForecast:
     guarantee : Guarantee
     records : int
         Number of records, or persons.
+    rate : float
+        Public, approximate share of a logistic outcome's second class.
     """
 
     request: ModelRequest
     schema: Schema
     guarantee: Guarantee
     records: int
+    rate: float = TYPICAL_RATE
 
     @property
     def is_readable(self) -> bool:
-        """Return False where `estimate` refuses, since noise would hide the coefficients."""
-        return is_readable(self._layout(self.records, self.guarantee.epsilon))
+        """Return whether the coefficients should stand out from the noise; `estimate` refuses at a typical rate."""
+        return is_readable(self._layout(self.records, self.guarantee.epsilon), self.rate)
 
     @property
     def ratio(self) -> float:
         """Return the expected width over the width without privacy."""
-        return expected_ratio(self._layout(self.records, self.guarantee.epsilon))
+        return expected_ratio(self._layout(self.records, self.guarantee.epsilon), self.rate)
 
     @property
     def half_width(self) -> float:
@@ -74,11 +78,11 @@ class WidthForecast:
 
     def _suffices(self, half_width: float, records: float, epsilon: float) -> bool:
         layout = self._layout(round(records), epsilon)
-        return is_readable(layout) and self._half_width(round(records), epsilon) <= half_width
+        return is_readable(layout, self.rate) and self._half_width(round(records), epsilon) <= half_width
 
     def _half_width(self, records: int, epsilon: float) -> float:
         layout = self._layout(records, epsilon)
-        return _NORMAL * expected_error(layout) * expected_ratio(layout)
+        return _NORMAL * expected_error(layout, self.rate) * expected_ratio(layout, self.rate)
 
     def _layout(self, records: int, epsilon: float) -> CountsLayout:
         guarantee = Guarantee(epsilon, self.guarantee.delta, self.guarantee.neighbours)
@@ -86,7 +90,12 @@ class WidthForecast:
 
     def __str__(self) -> str:
         dimension = self.request.design.dimension
-        lines = [f"{dimension} coefficients, {self.records:,} records, {self.guarantee}"]
+        lines = [f"{dimension} coefficients, {self.records:,} {self.schema.count_noun}, {self.guarantee}"]
+        if self.request.family.name == "logistic":
+            event, noun = self.request.outcome["event"], self.schema.count_noun
+            assumed = f"Assumed: {event} in {100 * self.rate:g} % of the {noun}."
+            hint = " A rarer outcome needs more of them; state yours with --rate (rate=)."
+            lines.append(assumed + (hint if self.rate == TYPICAL_RATE else ""))
         if not self.is_readable:
             return "\n".join(
                 [*lines, "Noise would hide the coefficients: use fewer terms or a larger epsilon."]
@@ -110,11 +119,20 @@ def forecast_widths(
     family: str | None = None,
     exposure: str | None = None,
     neighbours: str = "replace_one",
+    rate: float | None = None,
 ) -> WidthForecast:
-    """Return the expected intervals of a model, from public numbers alone."""
+    """Return the expected intervals of a model, from public numbers alone.
+
+    ``rate`` is the approximate share of a logistic outcome's second class, from public knowledge.
+    """
     schema = as_schema(schema)
+    if rate is not None and not 0.0 < rate < 1.0:
+        raise InvalidParameter(f"rate must lie between 0 and 1, not {rate:g}. Write 6 per cent as 0.06.")
     guarantee = Guarantee(epsilon, delta, neighbours)
-    return WidthForecast(read_request(formula, schema, family, exposure), schema, guarantee, records)
+    request = read_request(formula, schema, family, exposure)
+    if rate is not None and request.family.name != "logistic":
+        raise InvalidParameter("a rate belongs to an outcome with two classes. Leave it out.")
+    return WidthForecast(request, schema, guarantee, records, TYPICAL_RATE if rate is None else rate)
 
 
 def _least(suffices: Callable[[float], bool], low: float, high: float) -> float:

@@ -3,9 +3,9 @@
     readmitted ~ age + I(age^2) + sex + smoker*bmi + C(ward, "surgery") + scale(income) + log(dose)
 
 A formula has an outcome and a sum of terms. ``a:b`` is an interaction, ``a*b`` means ``a + b + a:b``, ``I(x^2)`` or
-``x^2`` is a power, and ``poly(x, 3)`` means ``x + x^2 + x^3``. `scale(x)` measures x in standard deviations.
-``C(x)`` has one coefficient for each value of x but the first, or but the stated reference. Names with other signs are
-written between backticks. The intercept is always included.
+``x^2`` is a power, and ``poly(x, 3)`` means ``x + x^2 + x^3``. ``scale(x)`` measures x in standard deviations.
+``C(x)`` has one coefficient for each value of x except the reference, which is the first value unless it is given.
+Names with spaces or signs are written between backticks. The intercept is always included.
 
 >>> formula = parse_formula("y ~ a*b + I(a^2)")
 >>> formula.outcome, [str(term) for term in formula.terms]
@@ -76,7 +76,7 @@ class Formula:
 
 
 def parse_formula(text: str) -> Formula:
-    """Return the formula that a text states; raise InvalidParameter where it cannot be read."""
+    """Return the formula that a text describes; refuse a text that does not follow the grammar of `_Reader`."""
     reader = _Reader(text)
     outcome = reader.name()
     reader.expect("~")
@@ -102,35 +102,51 @@ def _check_power(power: int) -> None:
 
 
 class _Reader:
-    """Recursive descent over the tokens: a sum of products of interactions of variables."""
+    """Recursive descent over the tokens, one method for each rule of the grammar.
+
+        formula     = name "~" sum
+        sum         = product {"+" product}
+        product     = interaction {"*" interaction}      a*b is a + b + a:b
+        interaction = atom {":" atom}
+        atom        = "(" sum ")" | "1" | variable | function "(" ... ")"
+
+    A rule returns a list of terms and removes its tokens from the front of ``tokens``.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.tokens = self._split(text)
 
     def _split(self, text: str) -> list[tuple[str, str]]:
-        tokens, place = [], 0
+        tokens, position = [], 0
         text = text.rstrip()
-        while place < len(text):
-            match = _TOKEN.match(text, place)
+        while position < len(text):
+            match = _TOKEN.match(text, position)
             if match is None:
-                raise _unreadable(text, f"near {text[place : place + 10]!r}")
+                raise _unreadable(text, f"near {text[position : position + 10]!r}")
             kind = str(match.lastgroup)
             tokens.append(("text" if kind in ("double", "single") else kind, match.group(kind).strip("`")))
-            place = match.end()
+            position = match.end()
         return tokens
 
     def _next(self, *signs: str) -> str | None:
-        """Return the next token if it is one of the signs, and drop it."""
+        """Remove and return the next token if it is one of the signs; otherwise return None."""
         if self.tokens and self.tokens[0][0] == "sign" and self.tokens[0][1] in signs:
             return self.tokens.pop(0)[1]
         return None
 
     def expect(self, sign: str) -> None:
+        """Remove the next token, which must be this sign."""
         if self._next(sign) is None:
+            if sign == "~" and self._next("(", "+", "*", ":") is not None:
+                raise InvalidParameter(
+                    f"the outcome of the formula {self._text!r} must be one column. For the logarithm of an outcome, "
+                    "add a column with it to the table and to the schema, or take the family poisson."
+                )
             raise _unreadable(self._text, f"without {sign!r}")
 
     def _take(self, *kinds: str) -> str:
+        """Remove and return the next token, which must be of one of the kinds."""
         if not self.tokens or self.tokens[0][0] not in kinds:
             raise _unreadable(self._text, f"near {self.tokens[0][1]!r}" if self.tokens else "to its end")
         return self.tokens.pop(0)[1]
@@ -201,4 +217,4 @@ class _Reader:
 
 
 def _interactions(terms: Sequence[Term], others: Sequence[Term]) -> list[Term]:
-    return [one.times(other) for one in terms for other in others]
+    return [term.times(other) for term in terms for other in others]

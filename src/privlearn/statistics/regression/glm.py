@@ -78,8 +78,11 @@ class PrivateGLM(BaseEstimator):
         self.accept_weak_privacy = accept_weak_privacy
         self.random_state = random_state
 
-    def plan(self, records: int) -> WidthForecast:
-        """Return how wide intervals will be for a number of records or persons; reads no data and costs nothing."""
+    def plan(self, records: int, rate: float | None = None) -> WidthForecast:
+        """Return how wide intervals will be for a number of records or persons; reads no data and costs nothing.
+
+        ``rate`` is the approximate share of a logistic outcome's second class, from public knowledge.
+        """
         return forecast_widths(
             self.formula,
             self.schema,
@@ -89,6 +92,7 @@ class PrivateGLM(BaseEstimator):
             family=self.family,
             exposure=self.exposure,
             neighbours=self.neighbours,
+            rate=rate,
         )
 
     def fit(self, table: Any, y: None = None) -> Self:

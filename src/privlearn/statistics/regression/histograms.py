@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,9 +50,13 @@ class NoisyHistogram:
 
     def quantiles(self, shares: Array) -> Array:
         """Return the numbers below which these shares of the records lie."""
+        return np.asarray(np.interp(shares, self._below, self.edges))
+
+    @cached_property
+    def _below(self) -> Array:
+        """Return the share of the records below each edge."""
         below = np.concatenate([[0.0], np.cumsum(self.counts)])
-        known = np.clip(optimize.isotonic_regression(below).x / self.total, 0.0, 1.0)
-        return np.asarray(np.interp(shares, known, self.edges))
+        return np.asarray(np.clip(optimize.isotonic_regression(below).x / self.total, 0.0, 1.0))
 
     @property
     def location(self) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.locations import Grid
 from privlearn.mechanisms.statistics.scoring import COUNTS, MATRIX, VECTOR, NoisyScoring
 from privlearn.statistics.description.layout import described_columns
-from privlearn.statistics.layout import CountsLayout
+from privlearn.statistics.layout import CountsLayout, counted_records, weight_of
 from privlearn.statistics.regression.design import NORM, Design, Levels, Numbers, design_of, read_variable
 from privlearn.statistics.regression.families import FAMILIES, Family, family_of
 from privlearn.statistics.regression.formula import Formula, Variable, parse_formula
@@ -50,9 +50,11 @@ _AMPLE = 4.0
 _MIN_CUT, _MAX_CUT = 3.0, 8.0
 """Residuals are cut at a multiple of their deviation: the more records, the larger, since noise grows with it."""
 
+TYPICAL_RATE = 0.2
+"""Share of a logistic outcome's second class, for a forecast that is not given one."""
 _TYPICAL_INFORMATION = {"logistic": 0.64, "linear": 0.95, "poisson": 0.55}
 """Mean information of a record over its bound: for a rate of 0.2, residuals cut at 3 deviations, the mean count."""
-_TYPICAL_RESIDUAL = {"logistic": 0.16, "linear": 1.0, "poisson": 1.0}
+_TYPICAL_RESIDUAL = {"logistic": TYPICAL_RATE * (1.0 - TYPICAL_RATE), "linear": 1.0, "poisson": 1.0}
 _TYPICAL_INFLATION = 1.5
 """Variance inflation of a coefficient by the correlation of its term with the others."""
 _MIN_STRENGTH = 2.0
@@ -148,7 +150,8 @@ def regression_layout(
     request: ModelRequest, schema: Schema, guarantee: Guarantee, records: int
 ) -> CountsLayout:
     """Return the sums to release, with the mechanism that is calibrated for them."""
-    sums = _sums_of(request, guarantee, records)
+    counted = round(counted_records(schema, records))
+    sums = _sums_of(request, guarantee, counted)
     mechanism = NoisyScoring.of_sums(guarantee, records, [sum[1:] for sum in sums])
     about = {
         "kind": KIND,
@@ -159,9 +162,11 @@ def regression_layout(
         "outcome": dict(request.outcome),
         "exposure": None if request.exposure is None else request.exposure.to_dict(),
         "design": request.design.to_dict(),
-        "cut": cut_of(mechanism, request.design.dimension) if request.family.is_cut else None,
+        "cut": cut_of(mechanism, counted, request.design.dimension) if request.family.is_cut else None,
         "sums": [name for name, *_ in sums],
         "shapes": [[size] for *_, size, _ in sums],
+        "counted": counted,
+        **weight_of(schema),
     }
     return CountsLayout(about, mechanism)
 
@@ -210,46 +215,52 @@ def _flexible_shares(
     )
 
 
-def cut_of(mechanism: NoisyScoring, dimension: int) -> float:
+def cut_of(mechanism: NoisyScoring, counted: int, dimension: int) -> float:
     """Return the multiple of their deviation at which residuals are cut: noise then adds a quarter to the variance."""
-    noise = mechanism.scales[-3] * math.sqrt(NORM * dimension / mechanism.records)
+    noise = mechanism.scales[-3] * math.sqrt(NORM * dimension / counted)
     return float(np.clip(0.5 / max(noise, 1e-9), _MIN_CUT, _MAX_CUT))
 
 
-def strength(layout: CountsLayout) -> float:
+def _rarity(layout: CountsLayout, rate: float) -> float:
+    """Return the variance of a logistic outcome over that at the typical rate; 1 for other families."""
+    is_logistic = layout.about["family"] == "logistic"
+    return rate * (1.0 - rate) / _TYPICAL_RESIDUAL["logistic"] if is_logistic else 1.0
+
+
+def strength(layout: CountsLayout, rate: float = TYPICAL_RATE) -> float:
     """Return the expected information over the spectral norm of its noise."""
     mechanism, dimension = layout.mechanism, len(layout.about["design"]["products"])
-    information = mechanism.records * _TYPICAL_INFORMATION[layout.about["family"]] / (NORM * dimension)
+    information = layout.about["counted"] * _TYPICAL_INFORMATION[layout.about["family"]] / (NORM * dimension)
     noise = mechanism.scales[-2] * math.sqrt(2.0 * dimension)
-    return information / noise if noise else math.inf
+    return information * _rarity(layout, rate) / noise if noise else math.inf
 
 
-def expected_ratio(layout: CountsLayout) -> float:
+def expected_ratio(layout: CountsLayout, rate: float = TYPICAL_RATE) -> float:
     """Return the expected width of an interval over its width without privacy."""
     mechanism, dimension = layout.mechanism, len(layout.about["design"]["products"])
     residual = _TYPICAL_RESIDUAL[layout.about["family"]] / (layout.about["cut"] or 1.0) ** 2
-    moments = mechanism.records * residual / (NORM * dimension)
+    moments = layout.about["counted"] * residual * _rarity(layout, rate) / (NORM * dimension)
     return math.sqrt(1.0 + _TYPICAL_INFLATION * mechanism.scales[-3] ** 2 / moments)
 
 
-def expected_error(layout: CountsLayout) -> float:
+def expected_error(layout: CountsLayout, rate: float = TYPICAL_RATE) -> float:
     """Return the expected standard error without privacy, for one standard deviation of a number."""
-    information = {"logistic": 0.16, "linear": 1.0, "poisson": 1.0}[layout.about["family"]]
-    return math.sqrt(_TYPICAL_INFLATION / (layout.mechanism.records * information))
+    information = _TYPICAL_RESIDUAL[layout.about["family"]] * _rarity(layout, rate)
+    return math.sqrt(_TYPICAL_INFLATION / (layout.about["counted"] * information))
 
 
-def is_readable(layout: CountsLayout) -> bool:
+def is_readable(layout: CountsLayout, rate: float = TYPICAL_RATE) -> bool:
     """Return whether the information is expected to stand out from its noise."""
-    return strength(layout) >= _MIN_STRENGTH
+    return strength(layout, rate) >= _MIN_STRENGTH
 
 
-def check_strength(layout: CountsLayout) -> None:
+def check_strength(layout: CountsLayout, count_noun: str) -> None:
     """Raise InvalidParameter, before anything is charged, where the noise would leave nothing to read."""
     if not is_readable(layout):
         dimension, mechanism = len(layout.about["design"]["products"]), layout.mechanism
         records = mechanism.records * _MIN_STRENGTH / strength(layout)
         raise InvalidParameter(
-            f"{dimension} coefficients are too many for {mechanism.records:,} records at epsilon = "
+            f"{dimension} coefficients are too many for {mechanism.records:,} {count_noun} at epsilon = "
             f"{mechanism.guarantee.epsilon:g}: noise would hide them. Use fewer terms, a larger epsilon, or about "
-            f"{math.ceil(records):,} records."
+            f"{math.ceil(records):,} {count_noun}."
         )

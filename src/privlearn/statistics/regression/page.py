@@ -40,9 +40,14 @@ def _heading(estimates: Estimates) -> list[str]:
     event = f" ({outcome['event']} compared with {outcome['reference']})" if "event" in outcome else ""
     return [
         f"{estimates.family} regression of {outcome['name']}{event}",
-        f"{estimates.formula}; about {estimates.complete:,.0f} complete {estimates.whom} of "
-        f"{estimates.certificate.records:,}",
+        f"{estimates.formula}; about {_complete(estimates):,.0f} complete {estimates.whom} of "
+        f"{estimates.certificate.records:,}{estimates.weighted_by}",
     ]
+
+
+def _complete(estimates: Estimates) -> float:
+    is_public = estimates.guarantee.relation.count_is_public
+    return min(estimates.complete, estimates.certificate.records) if is_public else estimates.complete
 
 
 def _notes(estimates: Estimates, level: float) -> list[str]:
@@ -53,7 +58,8 @@ def _notes(estimates: Estimates, level: float) -> list[str]:
         notes.append(f"Privacy made intervals {estimates.privacy_cost:.2f} times as wide (median).")
     if any(not row.is_estimated for row in estimates.coefficients(level)):
         notes.append(
-            "Not estimated: the noise, or collinear terms, hide these coefficients. Use fewer terms or more epsilon."
+            "Not estimated: the noise, or collinear terms, hide these coefficients. Use fewer terms or more epsilon. "
+            "A rare outcome needs more records."
         )
     if references := estimates.references:
         notes.append(
@@ -81,11 +87,12 @@ def _row(row: Coefficient, is_ratio: bool) -> list[str]:
     if not row.is_estimated:
         return [row.term, "not estimated", "", *([""] if is_ratio else []), "", ""]
     ratio, *ends = row.ratio if is_ratio else (row.estimate, row.lower, row.upper)
-    interval = f"{_number(ends[0])} to {_number(ends[1])}"
-    shown = [_number(ratio)] if is_ratio else []
+    step = (ends[1] - ends[0]) / 4.0
+    interval = f"{_number(ends[0], step)} to {_number(ends[1], step)}"
+    shown = [_number(ratio, step)] if is_ratio else []
     return [
         row.term,
-        _number(row.estimate),
+        _number(row.estimate, row.error),
         f"{row.error:.2g}",
         *shown,
         interval,
@@ -98,8 +105,11 @@ def format_p_value(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
-def _number(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 100_000 else f"{value:,.0f}"
+def _number(value: float, step: float) -> str:
+    """Return a number with as many decimals as show two digits of its standard error."""
+    if not 1e-8 < step < math.inf or abs(value) >= 1e8:
+        return f"{value:.3g}"
+    return f"{value:,.{max(1 - math.floor(math.log10(step)), 0)}f}"
 
 
 def latex_table(estimates: Estimates, level: float = LEVEL) -> str:
@@ -164,7 +174,7 @@ def forest_plot(estimates: Estimates, level: float = LEVEL) -> str:
     name = estimates.ratio_name
     low, high = min(row.lower for row in rows), max(row.upper for row in rows)
     for end, anchor in ((min(low, 0.0), "start"), (0.0, "middle"), (max(high, 0.0), "end")):
-        shapes.append(svg_text(place(end), bottom + 16, _number(math.exp(end) if name else end), anchor))
+        shapes.append(svg_text(place(end), bottom + 16, f"{math.exp(end) if name else end:.3g}", anchor))
     caption = (
         f"{name or 'coefficient'}, with {level:.0%} intervals; grey: the interval contains {1 if name else 0}"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,8 @@ from privlearn.statistics.regression.layout import RESIDUAL_EDGES, grid_of_outco
 
 _PRIOR = 3.0
 """Prior variance of a row's coefficients: a linear predictor of deviation 1 has 1.7 on average."""
+_OF_TABLES = ("tables", "standardised", "_first_scale")
+"""Cached properties that follow from the histograms of variables and outcome alone."""
 
 
 class Progress:
@@ -37,10 +40,19 @@ class Progress:
     def __init__(self, about: Mapping[str, Any], scales: Sequence[float], released: Sequence[Array]) -> None:
         self._about = about
         self._scales = scales
-        self._released = released
+        self._released = list(released)
         self.design = design_from_dict(about["design"])
         self.family = family_of(about["family"])
         self.exposure = None if about["exposure"] is None else Numbers(**about["exposure"])
+
+    def with_released(self, released: Sequence[Array]) -> Progress:
+        """Return the progress after other sums; what follows from histograms that both have is not computed again."""
+        later = Progress(self._about, self._scales, released)
+        if len(self._released) >= self.tables and all(
+            map(operator.is_, self._released[: self.tables], released)
+        ):
+            later.__dict__ |= {name: self.__dict__[name] for name in _OF_TABLES if name in self.__dict__}
+        return later
 
     @property
     def next_sum(self) -> str:

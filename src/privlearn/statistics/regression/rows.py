@@ -102,10 +102,10 @@ class RegressionRows(RegressionSums):
     def __init__(self, rows: RegressionCells, layout: CountsLayout) -> None:
         self._rows = rows
         self._about = layout.about
-        self._scales = layout.mechanism.scales
+        self._progress = Progress(layout.about, layout.mechanism.scales, [])
 
     def sums(self, released: Sequence[Array]) -> Array:
-        progress = Progress(self._about, self._scales, released)
+        progress = self._progress = self._progress.with_released(released)
         if len(released) < progress.tables:
             return self._counts(progress, len(released))
         return {
