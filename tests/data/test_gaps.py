@@ -64,7 +64,7 @@ def test_a_model_of_a_table_is_that_of_its_file(tmp_path: Path) -> None:
     sources = (table, pa.table(table), open_records(tmp_path / "t.csv", SCHEMA))
     models = [PrivateLogisticRegression(schema=SCHEMA, epsilon=np.inf).fit(rows) for rows in sources]
     for model in models[1:]:
-        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        np.testing.assert_array_equal(model.coefficients_, models[0].coefficients_)
 
 
 def test_what_cannot_be_read_does_not_become_a_gap() -> None:

@@ -439,7 +439,7 @@ def test_auto_regularization_looks_at_public_numbers_only() -> None:
     settings: dict[str, Any] = {"regularization": "auto", "guarantee": PROMISE}
     one, two = learner(**settings).fit(X, y), learner(**settings).fit(X / 2, 1 - y)
     assert one.freeze().kernel_task("replace_one") == two.freeze().kernel_task("replace_one")
-    for guarantee, says in ((None, "guarantee="), (1.0, "Guarantee"), (Guarantee(1.0), "delta > 0")):
+    for guarantee, says in ((None, "epsilon="), (1.0, "Guarantee"), (Guarantee(1.0), "delta > 0")):
         with pytest.raises(InvalidParameter, match=says):
             learner(regularization="auto", guarantee=guarantee).fit(X, y)
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
 
-from privlearn import PrivateGridSearch, PrivateLogisticRegression, PrivateSVC
+from privlearn import (
+    Guarantee,
+    KernelLearner,
+    PrivateGridSearch,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+    PrivateSVC,
+)
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features import Kernel
 
@@ -33,6 +42,7 @@ def test_a_release_predicts_tables_and_dicts() -> None:
     release = model.release_
     rows = [{"a": float(a), "b": float(b)} for a, b in X[:5]]
     assert release.predict(rows).tolist() == model.predict(table)[:5].tolist()
+    assert model.predict(rows).tolist() == model.predict(table)[:5].tolist()
     assert release.predict(rows[0]).tolist() == model.predict(table)[:1].tolist()
     assert np.array_equal(release.predict_proba(table), model.predict_proba(table))
     assert release.classes_.tolist() == [0, 1]
@@ -104,6 +114,43 @@ def test_polars_and_dask_frames_get_the_line_to_type() -> None:
     model = PrivateLogisticRegression(schema=SCHEMA, epsilon=2, delta=1e-5, random_state=0).fit(table)
     with pytest.raises(DataError, match=r"X\.collect\(\)"):
         model.predict(polars.DataFrame(table).lazy())
+    arrays = PrivateLogisticRegression(norm_bound=1.5, classes=[0, 1], epsilon=2, delta=1e-5)
+    with pytest.raises(DataError, match=r"X\.collect\(\)"):
+        arrays.fit(polars.DataFrame({"a": X[:, 0], "b": X[:, 1]}).lazy(), Y)
+
+
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateSVC, PrivateRegressor, KernelLearner])
+def test_help_lists_every_parameter(kind: type) -> None:
+    section = str(kind.__doc__).partition("Parameters\n")[2].partition("Attributes\n")[0]
+    lines = [line.strip() for line in section.splitlines() if line[:4].strip() or line[:8].strip()]
+    named = {name for line in lines for name in line.partition(" : ")[0].replace("``", "").split(", ")}
+    assert set(inspect.signature(kind).parameters) <= named | {"guarantee", "column_bounds", "neighbours"}
+
+
+def test_absent_attributes_say_why() -> None:
+    settings: dict[str, Any] = {"epsilon": 2, "delta": 1e-5, "random_state": 0}
+    plain = PrivateLogisticRegression(norm_bound=1.5, classes=[0, 1], **settings).fit(X, Y)
+    table = PrivateLogisticRegression(schema=SCHEMA, **settings).fit({"a": X[:, 0], "b": X[:, 1], "y": Y})
+    assert plain.coef_.shape == (1, 2)
+    with pytest.raises(AttributeError, match="get_feature_names_out"):
+        _ = table.coef_
+    with pytest.raises(AttributeError, match="depends on the private records"):
+        _ = plain.n_iter_  # type: ignore[attr-defined]
+
+
+def test_a_refused_grid_search_says_why_on_one_line() -> None:
+    private = PrivateLogisticRegression(epsilon=2, delta=1e-5, norm_bound=3.0, classes=[0, 1])
+    with pytest.raises(InvalidParameter, match="PrivateGridSearch") as refusal:
+        GridSearchCV(private, {"regularization": [0.01, 0.1]}, cv=2).fit(X, Y)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_kernel_learner_takes_epsilon_and_delta() -> None:
+    settings: dict[str, Any] = {"norm_bound": 1.5, "classes": [0, 1]}
+    stated = KernelLearner(epsilon=1, delta=1e-5, **settings).read(X, Y).freeze()
+    assert stated.task == KernelLearner(guarantee=Guarantee(1, 1e-5), **settings).read(X, Y).freeze().task
+    with pytest.raises(InvalidParameter, match="not both"):
+        KernelLearner(epsilon=1, guarantee=Guarantee(1), **settings).read(X, Y)
 
 
 def test_poly_is_the_polynomial_kernel() -> None:

@@ -76,12 +76,12 @@ def session_regularization(task: Task, guarantee: Guarantee | None) -> float:
     """
     if guarantee is None:
         raise InvalidParameter(
-            "regularization='auto' depends on the guarantee. Pass guarantee=Guarantee(epsilon, delta), the same "
+            "regularization='auto' depends on the guarantee. Pass epsilon=... and delta=..., the same "
             "as for the session, or a number"
         )
     check_guarantee(guarantee)
     if guarantee.is_private and guarantee.delta == 0:
-        raise InvalidParameter("a session needs delta > 0: pass guarantee=Guarantee(epsilon, 1e-6)")
+        raise InvalidParameter("a session needs delta > 0: pass delta=1e-6")
     if not guarantee.is_private:
         return _PLAIN / task.total
     ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)

@@ -12,6 +12,7 @@ from privlearn.arrays import Array
 from privlearn.budget.charge import Budget
 from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.schema.schema import SchemaLike
+from privlearn.estimators.docstrings import list_parameters
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.scikit_learn import ClassifierMixin
 from privlearn.estimators.target_readers import ClassReader
@@ -132,8 +133,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
     Attributes
     ----------
     certificate_ : Certificate
-        Theorem, constants, and what epsilon covers. ``guarantee_`` is its guarantee. There is no ``n_iter_``: the
-        number of iterations depends on the records.
+        Theorem, constants, and what epsilon covers. ``guarantee_`` is its guarantee.
     release_ : Release
         The file that may leave: ``release_.save(path)``.
     classes_ : array
@@ -141,7 +141,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         Over the encoded features.
     coef_, intercept_ : array
         In the units of X, for plain arrays under a ``norm_bound``. Shortened rows have smaller scores
-        than these give. With a schema ``coef_`` has a number for each of `get_feature_names_out`, the constant too.
+        than these give. Other models have none: see ``coefficients_`` and `get_feature_names_out`.
     feature_names_in_, n_features_in_
         With a schema: its columns.
     """
@@ -238,15 +238,19 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         if isinstance(encoder, ArrayEncoder | CentredEncoder) and isinstance(base_of(encoder), ArrayEncoder):
             self.coef_, intercept = encoder.unscale(model.coefficients)
             self.intercept_ = intercept + model.constants
-        elif self.schema is not None:
-            self.coef_ = model.coefficients
 
 
+@list_parameters(PrivateLinearClassifier)
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Private logistic regression, linear or with a kernel, of several classes in one problem.
 
-    All parameters and attributes are those of `PrivateLinearClassifier`; ``loss`` is ``"logistic"`` (default for two
-    classes; of more, each against the rest) or ``"multinomial"`` (default for more than two).
+    `PrivateLinearClassifier` describes the other parameters, and ``help(PrivateLogisticRegression)`` lists all.
+
+    Parameters
+    ----------
+    loss : str or Loss, optional
+        ``"logistic"`` (default for two classes; of more, each against the rest) or ``"multinomial"`` (softmax, default
+        for more than two).
 
     Examples
     --------

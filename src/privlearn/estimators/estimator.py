@@ -6,7 +6,7 @@ import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,20 @@ from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import base_of, feature_names
 from privlearn.release.model import Model
 from privlearn.solvers.losses import LossProperties, choose_loss
+
+_NO_SLOPES = (
+    "has one number per column of X only for arrays under norm_bound with the linear kernel. Read a model of other "
+    "columns by release_.effects(), or its coefficients_ with get_feature_names_out()"
+)
+_NO_RECORDS = "is made of private records, which do not leave. predict and release_ need none of them"
+_ABSENT = {
+    "n_iter_": "n_iter_ depends on the private records. progress=True shows the iterations to the holder",
+    "coef_": f"coef_ {_NO_SLOPES}",
+    "intercept_": f"intercept_ {_NO_SLOPES}",
+    "dual_coef_": f"dual_coef_ {_NO_RECORDS}",
+    "support_vectors_": f"support_vectors_ {_NO_RECORDS}",
+}
+"""Attributes of scikit-learn's estimators that a fitted one may lack, with the reason."""
 
 
 class PrivateEstimator(Learner):
@@ -77,6 +91,8 @@ class PrivateEstimator(Learner):
     """Public: whether the shares of classes, or centre and spread of numbers, may be released with the model."""
 
     coefficients_: Array
+    coef_: Array
+    intercept_: Array
     certificate_: Certificate
     guarantee_: Guarantee
     release_: Release
@@ -127,9 +143,11 @@ class PrivateEstimator(Learner):
         )
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters as in scikit-learn; refuse a tool that seeds its members, which would reveal the noise."""
-        seeded = self.random_state is None and params.get("random_state") is not None
-        if seeded and self.epsilon != math.inf:
+        """Set parameters as in scikit-learn; refuse tools that seed their members, or that would be refused in `fit`.
+
+        A search of scikit-learn shows this refusal alone. It repeats one of `fit` in the traceback of every fold.
+        """
+        if self.random_state is None and params.get("epsilon", self.epsilon) != math.inf:
             check_callers()
         return super().set_params(**params)
 
@@ -242,6 +260,14 @@ class PrivateEstimator(Learner):
         if target.merge:
             return _merge_labels(self.schema, target, answers)
         return np.array(answers.to_pylist()) if y is None else y
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Explain why an attribute of scikit-learn's estimators is absent."""
+            reason = _ABSENT.get(name) if "release_" in vars(self) else None
+            message = reason or f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self)
 
     @classmethod
     @abstractmethod

@@ -71,10 +71,10 @@ class KernelLearner(Learner):
         it from N and ``guarantee``.
     C : float, optional
         Instead of ``regularization``, as scikit-learn has it: Lambda = 1 / (N C).
-    guarantee : Guarantee, optional
+    epsilon, delta, neighbours : optional, or ``guarantee``
         The session's guarantee: for ``regularization="auto"``, and with ``expected_records``.
     expected_records : int, optional
-        With a ``guarantee`` for ``add_remove``, where the number of records is private: about how many there are
+        With ``add_remove``, where the number of records is private: about how many there are
         (persons, if the schema has a person column), from public knowledge. It needs ``public_points``.
     schema : Schema, path or dict, optional
         Its target has classes, or the bounds of a number.
@@ -103,6 +103,9 @@ class KernelLearner(Learner):
     class_weight: Mapping[Any, float] | None
     public_points: Any
     key: Callable[[Any], Any] | None
+    epsilon: float | None
+    delta: float
+    neighbours: str
     guarantee: Guarantee | None
     expected_records: int | None
     encoder_: Encoder | None
@@ -123,6 +126,9 @@ class KernelLearner(Learner):
         loss: str | Loss | None = None,
         regularization: str | float = "auto",
         C: float | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        neighbours: str = "replace_one",
         guarantee: Guarantee | None = None,
         expected_records: int | None = None,
         schema: SchemaLike | None = None,
@@ -187,7 +193,7 @@ class KernelLearner(Learner):
             records_schema=self.schema,
             records_part=part_of(X),
             relation=relation,
-            task=session_task(self, rows, self.guarantee, kernel),
+            task=session_task(self, rows, self._session_guarantee, kernel),
             kernel=kernel,
             reader=self._reader(rows.encoder),
             landmarks=landmarks,
@@ -196,9 +202,17 @@ class KernelLearner(Learner):
     @property
     def _relation(self) -> Relation:
         """Public: return the relation of the guarantee, or the papers' replace_one."""
-        if isinstance(self.guarantee, Guarantee):
-            return self.guarantee.relation
-        return get_relation("replace_one")
+        guarantee = self._session_guarantee
+        return guarantee.relation if isinstance(guarantee, Guarantee) else get_relation("replace_one")
+
+    @property
+    def _session_guarantee(self) -> Guarantee | None:
+        """Public: return the session's guarantee as either way of stating it has it."""
+        if self.epsilon is None:
+            return self.guarantee
+        if self.guarantee is not None:
+            raise InvalidParameter("pass epsilon=... and delta=..., or a Guarantee, and not both")
+        return Guarantee(self.epsilon, self.delta, self.neighbours)
 
     def _read_features(self, X: Any, y: Any) -> tuple[TrainingRows, SessionLandmarks | None]:
         """Return rows in memory, as the kernel takes them, and the landmarks if there are public points."""

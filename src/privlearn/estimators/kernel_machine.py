@@ -198,7 +198,7 @@ class KernelMachine:
                 f"the session's guarantee has neighbours={neighbours!r}, but the learner read its records for "
                 f"{self.relation.name!r}, where the number of records is "
                 f"{'public' if self.relation.count_is_public else 'private'}. Pass the session's guarantee to the "
-                "learner before it reads: KernelLearner(guarantee=..., expected_records=...)"
+                "learner before it reads: KernelLearner(epsilon=..., delta=..., neighbours=..., expected_records=...)"
             )
 
     def describe(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from privlearn.data.encoding.arrays import ArrayEncoder, bounded_array, schema_o
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
-from privlearn.data.sources.table import safely
+from privlearn.data.sources.table import refuse_lazy, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, preview
 from privlearn.estimators.reading import read_bounded
 from privlearn.estimators.sample_weights import refuse_weights, weigh_rows
@@ -258,6 +258,7 @@ def public_gamma(encoder: RawEncoder | None) -> float:
 
 def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
     """Return the number of columns of a matrix; refuse others with the messages that scikit-learn's users know."""
+    refuse_lazy(X)
     matrix: Any = X if sparse.issparse(X) else np.asarray(X)
     shape = matrix.shape
     if len(shape) < 2 and matrix.dtype.kind in "OSU":

@@ -11,6 +11,8 @@ from privlearn.arrays import Array
 from privlearn.budget.charge import Budget
 from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.schema.schema import SchemaLike
+from privlearn.estimators.classifiers import PrivateLinearClassifier
+from privlearn.estimators.docstrings import list_parameters
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.estimators.target_readers import NumberReader, TargetBounds
@@ -23,12 +25,13 @@ from privlearn.release.model import RegressionModel
 from privlearn.solvers.losses import LossProperties
 
 
+@list_parameters(PrivateLinearClassifier, without=["classes_"])
 class PrivateRegressor(RegressorMixin, PrivateEstimator):
     """Private regression of a number between public bounds.
 
     The objective is J(w) = (1/n) sum loss(<w, x> - t) + (regularization/2) |w|^2 over features encoded to norm at most
-    1 and targets t scaled from their bounds to [-1, 1]; predictions are scaled back and clamped to the bounds. The
-    parameters not listed here, and the attributes except ``classes_``, are those of `PrivateLinearClassifier`.
+    1 and targets t scaled from their bounds to [-1, 1]; predictions are scaled back and clamped to the bounds.
+    `PrivateLinearClassifier` describes the other parameters, and ``help(PrivateRegressor)`` lists all.
 
     Parameters
     ----------
@@ -139,6 +142,3 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
                 stretch, constants = stretch[0], constants[0]
             self.coef_ = (half * stretch * slopes.T).T
             self.intercept_ = lower + half * (1.0 + constants + stretch * intercept)
-        elif self.schema is not None:
-            lower, upper = cast(tuple[float, float], model.target_bounds)
-            self.coef_ = model.coefficients * model.stretches[0] * (upper - lower) / 2.0

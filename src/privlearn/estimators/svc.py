@@ -11,6 +11,7 @@ from privlearn.arrays import Array
 from privlearn.budget.charge import Budget
 from privlearn.data.schema.schema import SchemaLike
 from privlearn.estimators.classifiers import PrivateLinearClassifier
+from privlearn.estimators.docstrings import list_parameters
 from privlearn.estimators.training_rows import Progress
 from privlearn.features.kernel import Kernel
 from privlearn.features.public_map import PublicMap
@@ -19,16 +20,19 @@ from privlearn.release.model import LinearModel
 from privlearn.solvers.losses import HuberHinge, Logistic, LossProperties
 
 
+@list_parameters(PrivateLinearClassifier)
 class PrivateSVC(PrivateLinearClassifier):
-    """Private support vector machine.
+    """Private support vector machine; of more than two classes, softmax, which has `predict_proba`.
 
-    All parameters and attributes are those of `PrivateLinearClassifier`, and one more. ``loss`` is ``"huber_hinge"``
-    (default for two classes), ``"smoothed_hinge"``, ``"hinge"`` (output perturbation only), a `Loss` with another
-    width, ``"multinomial"`` (softmax, default for more than two classes: it has `predict_proba`), or ``"auto"``, which
-    is logistic if probabilities are requested that cannot be estimated from counts of scores.
+    `PrivateLinearClassifier` describes the other parameters, and ``help(PrivateSVC)`` lists all.
 
     Parameters
     ----------
+    loss : str or Loss, optional
+        ``"huber_hinge"`` (default for two classes), ``"smoothed_hinge"``, ``"hinge"`` (output perturbation only), a
+        `Loss` with another width, ``"multinomial"`` (softmax, default for more than two classes), or ``"auto"``, which
+        is logistic if probabilities are requested that cannot be estimated from counts of scores. A margin loss with
+        more classes learns each against the rest.
     probability : bool, default=False
         Whether to estimate probabilities of two classes as well, from noisy counts of the scores, under the same
         guarantee and with about 2.5 % more noise. Needs delta above 0. `predict` still uses the score's sign.

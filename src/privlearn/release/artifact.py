@@ -152,12 +152,12 @@ class Release(SignedArchive):
         return self.decided_by(Decision(threshold), evaluation)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class or number of each row: of a table, a list of dicts, an array, or raw rows."""
-        return self.model.predict(_columns(X))
+        """Return the class or number of each row: of a table, dicts, an array, or raw rows; one dict of cells is one row."""
+        return self.model.predict(_rows(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, in the order of `classes_`."""
-        return self._classifier.predict_proba(_columns(X))
+        return self._classifier.predict_proba(_rows(X))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -275,18 +275,9 @@ def read_outcome(raw: bytes) -> Outcome:
     return CountsFile.from_bytes(raw) if format_of(raw) == CountsFile.format else Release.from_bytes(raw)
 
 
-def _columns(X: Any) -> Any:
-    """Return rows given as dicts as columns, a missing key as a missing cell; one dict of cells is one row."""
-    rows = [X] if isinstance(X, Mapping) and X and not any(map(_is_column, X.values())) else X
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
-        return X
-    return {
-        name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)
-    }
-
-
-def _is_column(cells: Any) -> bool:
-    return hasattr(cells, "__len__") and not isinstance(cells, str | bytes)
+def _rows(X: Any) -> Any:
+    is_row = isinstance(X, Mapping) and X and all(np.isscalar(cell) or cell is None for cell in X.values())
+    return [X] if is_row else X
 
 
 def _check_refinement(release: Release, members: Mapping[str, bytes]) -> None:

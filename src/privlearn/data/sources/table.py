@@ -159,11 +159,11 @@ def _is_utf8(text: str) -> bool:
 
 
 def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
-    """Convert pandas, polars, pyarrow, a dict of arrays or a 2-D numpy array to an Arrow table.
+    """Convert pandas, polars, pyarrow, a dict of arrays, rows as dicts or a 2-D numpy array to an Arrow table.
 
     Parameters
     ----------
-    data : DataFrame, pyarrow.Table, pyarrow.RecordBatch, mapping or ndarray
+    data : DataFrame, pyarrow.Table, pyarrow.RecordBatch, mapping, list of mappings or ndarray
         The rows; also anything with ``__arrow_c_stream__``, and frames that narwhals supports.
     columns : sequence of str, optional
         The columns to keep, in this order. A numpy array has no names: its columns must be these.
@@ -297,6 +297,7 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(data, polars.DataFrame):
         return list(data.columns), data.to_series
+    data = _by_column(data)
     if isinstance(data, Mapping):
         return [str(name) for name in data], list(data.values()).__getitem__
     if not isinstance(data, pa.Table | pa.RecordBatch):
@@ -306,15 +307,28 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
             )
             if frame is not None:
                 return _columns_of(frame)
-            method = {"LazyFrame": "collect", "DataFrame": "compute"}.get(type(data).__name__)
-            if method is not None and hasattr(data, method):  # polars, Dask
-                raise DataError(f"these rows are not computed yet. Pass X.{method}().")
+            refuse_lazy(data)
             raise DataError(
-                f"a {type(data).__name__} is not a table. Pass a pandas, polars or pyarrow table, a dict of arrays "
-                "or a 2-D numpy array (for arrays without a schema, set norm_bound and classes)."
+                f"a {type(data).__name__} is not a table. Pass a pandas, polars or pyarrow table, a dict of arrays, "
+                "a list of dicts, or a 2-D numpy array (for arrays without a schema, set norm_bound and classes)."
             )
         data = safely(lambda: pa.table(data), "the table has a column whose type cannot be read. Convert it.")
     return list(data.column_names), data.column
+
+
+def _by_column(data: Any) -> Any:
+    """Return a list of dicts, one per row, as a dict of columns; a missing key is a missing cell."""
+    if not isinstance(data, list) or not data or not all(isinstance(row, Mapping) for row in data):
+        return data
+    names = dict.fromkeys(chain.from_iterable(data))
+    return {name: [row.get(name) for row in data] for name in names}
+
+
+def refuse_lazy(data: Any) -> None:
+    """Refuse frames of polars and Dask that are not computed yet, with the line to type."""
+    method = {"LazyFrame": "collect", "DataFrame": "compute"}.get(type(data).__name__)
+    if method is not None and hasattr(data, method):
+        raise DataError(f"these rows are not computed yet. Pass X.{method}().")
 
 
 def _frame_of(data: Any) -> Any:
