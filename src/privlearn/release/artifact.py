@@ -152,7 +152,7 @@ class Release(SignedArchive):
         return self.decided_by(Decision(threshold), evaluation)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class or number of each row: of a table, dicts, an array, or raw rows; one dict of cells is one row."""
+        """Return the class or number of each row of a table, a list of dicts, an array, or raw rows; or of one dict."""
         return self.model.predict(_rows(X))
 
     def predict_proba(self, X: Any) -> Array:
