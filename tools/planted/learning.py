@@ -204,7 +204,7 @@ MUTANTS = [
     """, "", CALLERS),
     Mutant("callers: a fitted step", "privlearn.estimators.scikit_learn:_reads_rows", "bool(get_tags(step).requires_fit)", "False", CALLERS),
     Mutant("callers: a search in other processes", "privlearn.estimators.scikit_learn:check_callers", "searching or not _is_harmless(module)", "not _is_harmless(module)", CALLERS),
-    Mutant("callers: a tool that seeds the noise", "privlearn.estimators.estimator:PrivateEstimator.set_params", "self.random_state is None and params.get("epsilon", self.epsilon) != math.inf", "False", CALLERS),
+    Mutant("callers: a tool that seeds the noise", "privlearn.estimators.estimator:PrivateEstimator.set_params", "self.random_state is None", "False", CALLERS),
     Mutant("unlisted labels weigh something", "privlearn.estimators.training_rows:ClassTargets.weights", "(~self.ignored).astype(np.float64)", "np.ones(len(self.ignored))", BOUGHT),
     Mutant("regularizer: the public model's scores with the wrong sign", "privlearn.estimators.memory_oracle:MemoryOracle._offsets", "-scores if own is None else own - scores", "scores if own is None else own - scores", REGULARIZERS),
     Mutant("regularizer: the public model is forgotten in the release", "privlearn.estimators.training_rows:TrainingRows.model", "released, prior", "released, None", REGULARIZERS),
