@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def content(**changes: Any) -> dict[str, Any]:
         "columns": {"age": AGE, "city": CITY, "sex": SEX},
         "target": {"name": "y", "classes": "estimate"},
     }
-    return {**base, **changes}
+    return deepcopy({**base, **changes})  # tests change what they get
 
 
 def receipt(**changes: Any) -> PrivateBounds:
