@@ -11,9 +11,8 @@ import numbers
 from collections.abc import Callable
 from typing import cast
 
-from scipy.optimize import brentq
-
 from privlearn.accounting import GaussianObjectiveCurves, gaussian_ratio
+from privlearn.accounting.functions import root
 from privlearn.errors import InvalidParameter, did_you_mean, preview
 from privlearn.estimators.fit_statistics import Requests, affordable_statistics
 from privlearn.guarantee import Guarantee, check_guarantee
@@ -169,7 +168,7 @@ def _solve(balance: Callable[[float], float], lower: float) -> float:
     upper = balance(lower)
     if upper <= lower:
         return lower
-    return float(brentq(lambda strength: strength - balance(strength), lower, upper, rtol=1e-6))
+    return root(lambda strength: strength - balance(strength), lower, upper, rtol=1e-6)
 
 
 def _strength_of_slack(task: Task, slack: float) -> float:

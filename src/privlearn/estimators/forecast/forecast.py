@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, Literal, Self, cast
 
 import numpy as np
-from scipy.optimize import brentq
 
+from privlearn.accounting.functions import root
 from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.forecast.reference import ReferenceProblem, Spectrum, typical_margin
 from privlearn.estimators.forecast.stand_ins import check_count
@@ -222,17 +222,16 @@ def _smallest(ratio_at: Callable[[float], float], limit: float, low: float, high
         below, above = above, min(_STRIDE * above, high)
     if above == low:
         return low
-    root = math.exp(
-        brentq(
-            lambda log: math.log(ratio_at(math.exp(log)) / limit),
-            math.log(below),
-            math.log(above),
-            xtol=math.log(_PRECISION) / 2.0,
-        )
+    log_smallest = root(
+        lambda log: math.log(ratio_at(math.exp(log)) / limit),
+        math.log(below),
+        math.log(above),
+        xtol=math.log(_PRECISION) / 2.0,
     )
-    while ratio_at(root) > limit:
-        root *= _PRECISION
-    return root
+    smallest = math.exp(log_smallest)
+    while ratio_at(smallest) > limit:
+        smallest *= _PRECISION
+    return smallest
 
 
 MEANING = {

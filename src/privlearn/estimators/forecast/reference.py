@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
+from privlearn.accounting.functions import root
 from privlearn.arrays import Array, is_sparse
 from privlearn.data.sources.row_source import in_memory
 from privlearn.mechanisms.noise import coordinate_deviation
@@ -54,7 +54,7 @@ def reference_problem(loss: LossProperties) -> ReferenceProblem:
         margin_loss: Any = Logistic() if loss.argument == "classes" else loss
         deviation, derivative = LOG_ODDS_DEVIATION, _classification_derivative(margin_loss)
         squares = partial(_classification_squares, margin_loss)
-    best = float(brentq(derivative, 0.0, 100.0))
+    best = root(derivative, 0.0, 100.0)
     return ReferenceProblem(best * deviation, -derivative(0.0) / (best * deviation**2), squares(best))
 
 
