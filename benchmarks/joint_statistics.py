@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from privlearn import NothingRecorded, PrivateRegressor, Schema
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.parties import JointDiscovery, JointMoments, discover_together, moments_together
+from privlearn.parties import JointDiscovery, JointMoments, simulate
 from privlearn.release.moments_file import schema_for
 
 DELTA = 1e-6
@@ -51,7 +51,7 @@ def bounds(rows: int, epsilon: float, seed: int) -> str:
     plan = JointDiscovery.from_dict(
         {"draft": DRAFT, "candidates": candidates, "parties": sizes, "epsilon": epsilon, "delta": DELTA}
     )
-    columns: dict[str, Any] = dict(discover_together(plan, parts).schema.columns)
+    columns: dict[str, Any] = dict(simulate(plan, parts).schema.columns)
     beyond = []
     for name in NUMBERS:
         cells = np.array(table[name], dtype=float)
@@ -85,7 +85,7 @@ def regressions(rows: int, epsilon: float, seed: int) -> str:
     for targets in (("stay",), ("stay", "cost")):
         sizes = {name: len(part) for name, part in parts.items()}
         plan = JointMoments(schema=schema, targets=targets, parties=sizes, epsilon=epsilon, delta=DELTA)
-        moments = moments_together(plan, parts)
+        moments = simulate(plan, parts)
         told += [
             f"{target} of {len(targets)} {_error(moments.model(target), fresh, target):.3f}"
             for target in targets

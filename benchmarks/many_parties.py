@@ -30,8 +30,8 @@ from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.guarantee import Guarantee
 from privlearn.parties import Cohort, NoiseShare
 from privlearn.parties.run.identity import COORDINATOR_NAME, Identity, write_certificate
-from privlearn.parties.secure_sum.round import SecureSum
 from tests.support.killed_runs import ForkedCommand
+from tests.support.secure_sum import SecureSum
 
 PROMISE = Guarantee(2.0, 1e-5)
 

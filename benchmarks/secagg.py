@@ -34,9 +34,9 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from privlearn.arrays import Array
 from privlearn.parties.secure_sum.noise_share import NoiseShare
-from privlearn.parties.secure_sum.round import SecureSum
 from privlearn.parties.secure_sum.session import Cohort, Step
 from privlearn.randomness import SecureRandomness
+from tests.support.secure_sum import SecureSum
 
 STEP_PLACE = 4  # in a message: after four bytes that name the format
 FROM_COORDINATOR = {Step.ROSTER, Step.INBOX, Step.SURVIVORS}

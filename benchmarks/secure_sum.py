@@ -17,11 +17,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from privlearn.papers.paillier import PaillierSum, generate_keys
 from privlearn.parties.secure_sum.noise_share import NoiseShare, Words
-from privlearn.parties.secure_sum.round import SecureSum
 from privlearn.parties.secure_sum.session import Cohort
 from privlearn.randomness import SecureRandomness
+from tests.support.paillier import PaillierSum, generate_keys
+from tests.support.secure_sum import SecureSum
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privlearn.parties import moments_together
+from privlearn.parties import simulate
 from privlearn.release import Release
 from tests.support.cli_support import Run
 from tests.support.moments_cases import AGREEMENT
@@ -13,7 +13,7 @@ from tests.support.run_cases import TABLES
 
 def test_every_target_gets_its_file(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "moments.privlearn"
-    moments = moments_together(AGREEMENT, TABLES)
+    moments = simulate(AGREEMENT, TABLES)
     moments.save(file)
     assert f"privlearn regress {file}" in run("inspect", file).stdout
     told = run("regress", file)

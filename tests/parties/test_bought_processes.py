@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from privlearn.data import NumberColumn
-from privlearn.parties.run import load_agreement, rehearse
+from privlearn.parties import simulate
+from privlearn.parties.run import load_agreement
 from privlearn.release import Moments, Release, verify
 from privlearn.statistics.discovery import DiscoveredSchema
 from tests.support.process_cases import Site
@@ -71,7 +72,7 @@ def test_bounds_then_two_models(tmp_path: Path) -> None:
 def test_the_same_in_one_process(tmp_path: Path) -> None:
     for content, name in ((BOUNDS, "bounds"), (MOMENTS, "moments")):
         agreement = load_agreement(write_plan(tmp_path, content))
-        made = rehearse(agreement, {party: TABLES[party] for party in SIZES}, print)
+        made = simulate(agreement, {party: TABLES[party] for party in SIZES}, print)
         made.save(tmp_path / f"{name}.privlearn")
     assert isinstance(made, Moments)
     for target in made.targets:

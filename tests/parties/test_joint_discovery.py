@@ -19,7 +19,7 @@ from privlearn.data.schema import JointPrivateBounds
 from privlearn.errors import DataError, SchemaError, VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.summed import NoisySum, NoisySums, Question
-from privlearn.parties import JointDiscovery, JointTraining, discover_together, train_together
+from privlearn.parties import JointDiscovery, JointTraining, simulate, train_together
 from privlearn.parties.run import RunBudget, load_agreement
 from privlearn.randomness import SecureRandomness
 from privlearn.release import check_receipt
@@ -76,7 +76,7 @@ class Exact(NoisySums):
 
 @pytest.fixture(scope="module")
 def found() -> DiscoveredSchema:
-    return discover_together(agreement_of(), TABLES)
+    return simulate(agreement_of(), TABLES)
 
 
 def test_what_is_bought_fits_the_pooled_table(found: DiscoveredSchema) -> None:
@@ -216,7 +216,7 @@ def test_a_list_alone_and_bounds_of_a_target() -> None:
     listed = agreement_of(
         draft={"name": "census", "columns": columns}, candidates={"occupation": OCCUPATIONS}
     )
-    assert discover_together(listed, TABLES).schema.private_bounds[0].lists == ("occupation",)
+    assert simulate(listed, TABLES).schema.private_bounds[0].lists == ("occupation",)
     target = {"name": "age", "lower": "estimate", "upper": "estimate"}
     whole = {"type": "category", "values": "estimate whole numbers"}
     draft = SchemaDraft({"name": "census", "columns": {"level": whole}, "target": target})

@@ -28,7 +28,7 @@ from privlearn.errors import (
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS
 from privlearn.mechanisms.summed import NoisySum, NoisySums, Question, SummedMoments, even_shares, pack
-from privlearn.parties import JointMoments, moments_together
+from privlearn.parties import JointMoments, simulate
 from privlearn.parties.run import CountedParty, Identity, load_agreement
 from privlearn.parties.run.witness import Witness
 from privlearn.randomness import SecureRandomness
@@ -86,7 +86,7 @@ class Exact(NoisySums):
 
 @pytest.fixture(scope="module")
 def found() -> Moments:
-    return moments_together(agreement_of(), TABLES)
+    return simulate(agreement_of(), TABLES)
 
 
 @pytest.mark.parametrize("target", ["stay", "cost"])

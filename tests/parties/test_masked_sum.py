@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
 from privlearn.parties import Cohort, FixedPoint, NoiseShare
-from privlearn.parties.secure_sum import SecureSum
 from privlearn.randomness import SeededRandomness
+from tests.support.secure_sum import SecureSum
 
 DIMENSION = 7
 

@@ -14,7 +14,6 @@ from privlearn.parties.secure_sum import (
     QUESTION_DIGEST_BYTES,
     SHARE_BYTES,
     RoundKeys,
-    SecureSum,
     Step,
     Words,
     pair_masks,
@@ -25,6 +24,7 @@ from privlearn.parties.secure_sum import (
 )
 from privlearn.parties.secure_sum.party import NUMBER
 from tests.support.masking_steps import Steps
+from tests.support.secure_sum import SecureSum
 
 DIMENSION = 4096
 ENCODING = FixedPoint(bound=8.0, step=2.0**-30, parties=6)

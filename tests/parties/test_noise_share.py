@@ -14,8 +14,8 @@ from scipy.stats import chi2
 
 from privlearn.errors import InvalidParameter
 from privlearn.parties import Cohort, NoiseShare, distributed_zcdp
-from privlearn.parties.secure_sum import SecureSum
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
+from tests.support.secure_sum import SecureSum
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 8.0, 16.0)
 

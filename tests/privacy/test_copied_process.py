@@ -140,7 +140,6 @@ def test_no_library_generates_secret_bits_in_the_process() -> None:
     allowed = {
         # The coordinator's TLS key: made once by a command's own process. A copy of it has the same owner.
         "parties/run/identity.py: ec.generate_private_key(",
-        "papers/paillier.py: rsa.generate_private_key(",  # protects nobody: RA12's sums, reproduced
     }
     root = Path(privlearn.__file__).parent
     pattern = re.compile(

@@ -14,7 +14,7 @@ from privlearn import verify
 from privlearn.errors import InvalidParameter, ReleaseError, VerificationError
 from privlearn.export import export_release
 from privlearn.mechanisms import SummedCounts
-from privlearn.parties import moments_together
+from privlearn.parties import simulate
 from privlearn.release import (
     Moments,
     MomentsCertificate,
@@ -30,7 +30,7 @@ from tests.support.run_cases import SIZES, TABLES
 
 @pytest.fixture(scope="module")
 def moments() -> Moments:
-    return moments_together(AGREEMENT, TABLES)
+    return simulate(AGREEMENT, TABLES)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def without_the_sum(release: Release) -> Release:
 
 
 def another_sum(release: Release) -> Release:
-    return replace(release, moments=moments_together(AGREEMENT, TABLES))
+    return replace(release, moments=simulate(AGREEMENT, TABLES))
 
 
 def another_regularization(release: Release) -> Release:

@@ -1,8 +1,8 @@
 """The command line: one file per command, or per group of commands that belong together.
 
 Commands parse their options, call the library, and print. They import what they need when they run, so that --help is
-fast. May import everything. Start with `options.py` (shared options, the number parser, ledgers) and `terminal.py`
-(tables, progress, errors); `split.py` is a short complete command.
+fast. May import everything. Start with `options.py` (shared options, the number parser), `charging.py` (ledgers) and
+`terminal.py` (tables, progress, errors); `split.py` is a short complete command.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from privlearn._version import __version__
 from privlearn.cli.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
+from privlearn.cli.charging import with_options
 from privlearn.cli.demo import demo
 from privlearn.cli.effects import curvature, explain
 from privlearn.cli.estimate import estimate
@@ -117,7 +118,7 @@ for command in (
     serve,
     demo,
 ):
-    app.command()(command)
+    app.command()(with_options(command))
 app.add_typer(plan, name="plan")
 app.add_typer(budget, name="budget")
 app.add_typer(ask, name="ask")

@@ -7,25 +7,15 @@ from typing import Annotated
 
 import typer
 
+from privlearn.cli.charging import RelatedCharging
 from privlearn.cli.measure import save_counts
 from privlearn.cli.options import (
     NUMBER,
-    AcceptWeakPrivacy,
-    ChargedDataset,
-    ChargedLedger,
-    ExpectedRecords,
-    Force,
     Neighbouring,
-    Note,
-    PartName,
     SchemaFile,
-    Seed,
     SigningKey,
     TableFile,
     check_writable_apart,
-    open_ledger,
-    open_with_progress,
-    part_of,
     read_signing_key,
 )
 from privlearn.cli.plan import plan
@@ -71,16 +61,9 @@ def estimate(
             metavar="FILE", help="Also write the table as a page (.html) or LaTeX (.tex).", show_default=False
         ),
     ] = None,
-    neighbours: Neighbouring = "replace_one",
-    expected_records: ExpectedRecords = None,
-    ledger: ChargedLedger = None,
-    dataset: ChargedDataset = None,
-    part: PartName = None,
-    note: Note = None,
-    accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: SigningKey = None,
-    seed: Seed = None,
-    force: Force = False,
+    *,
+    charging: RelatedCharging,
 ) -> None:
     """Estimate a regression model for reading: odds ratios or coefficients, intervals, p-values.
 
@@ -99,12 +82,10 @@ def estimate(
     from privlearn.statistics.regression import estimate as measure
     from privlearn.statistics.regression.page import latex_table, write_page
 
-    check_writable_apart(out, page, force)
+    check_writable_apart(out, page, charging.force)
     description = Schema.load(schema)
     key = read_signing_key(sign)
-    split_part = part_of(table, part, description)
-    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
-    with open_with_progress(table, description, "summing", split_part) as rows:
+    with charging.open_rows(table, description, "summing", out) as (rows, settings):
         result: Estimates = measure(
             rows,
             description,
@@ -113,14 +94,10 @@ def estimate(
             delta=delta,
             family=family,
             exposure=exposure,
-            neighbours=neighbours,
-            expected_records=expected_records,
-            ledger=budget,
-            accept_weak_privacy=accept_weak_privacy,
-            random_state=seed,
+            **settings,
         )
     write = latex_table if page is not None and page.suffix == ".tex" else write_page
-    save_counts(result if key is None else result.signed(key), write, out, page, budget)
+    save_counts(result if key is None else result.signed(key), write, out, page, settings["ledger"])
 
 
 @plan.command("estimate")

@@ -8,27 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privlearn.cli.charging import RelatedCharging, print_balance
 from privlearn.cli.options import (
     NUMBER,
-    AcceptWeakPrivacy,
-    ChargedDataset,
-    ChargedLedger,
-    ExpectedRecords,
     Force,
     ModelFile,
-    Neighbouring,
-    Note,
-    PartName,
     SchemaFile,
-    Seed,
     SigningKey,
     TableFile,
     check_writable,
     check_writable_apart,
-    open_ledger,
-    open_with_progress,
-    part_of,
-    print_balance,
     print_guarantee,
     read_signing_key,
 )
@@ -59,16 +48,9 @@ def evaluate(
         ),
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Also write a page with figures (.html).")] = None,
-    neighbours: Neighbouring = "replace_one",
-    expected_records: ExpectedRecords = None,
-    ledger: ChargedLedger = None,
-    dataset: ChargedDataset = None,
-    part: PartName = None,
-    note: Note = None,
-    accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: SigningKey = None,
-    seed: Seed = None,
-    force: Force = False,
+    *,
+    charging: RelatedCharging,
 ) -> None:
     """Measure a released model on private records: accuracy, curves, groups, each with an interval.
 
@@ -87,13 +69,11 @@ def evaluate(
     from privlearn.statistics.evaluation.page import write_page
     from privlearn.statistics.evaluation.subject import schema_of
 
-    check_writable_apart(out, page, force)
+    check_writable_apart(out, page, charging.force)
     release = Release.load(model)
     description = schema_of(release, None if schema is None else Schema.load(schema))
     key = read_signing_key(sign)
-    split_part = part_of(table, part, description)
-    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
-    with open_with_progress(table, description, "evaluating", split_part) as rows:
+    with charging.open_rows(table, description, "evaluating", out) as (rows, settings):
         result = measure(
             release,
             rows,
@@ -101,13 +81,9 @@ def evaluate(
             epsilon=epsilon,
             delta=delta,
             by=by,
-            neighbours=neighbours,
-            expected_records=expected_records,
-            ledger=budget,
-            accept_weak_privacy=accept_weak_privacy,
-            random_state=seed,
+            **settings,
         )
-    save_counts(result if key is None else result.signed(key), write_page, out, page, budget)
+    save_counts(result if key is None else result.signed(key), write_page, out, page, settings["ledger"])
 
 
 def save_counts(
@@ -202,16 +178,9 @@ def describe(
             metavar="COLUMN,COLUMN", help="Also count this cross table and test it; may be repeated."
         ),
     ] = None,
-    neighbours: Neighbouring = "replace_one",
-    expected_records: ExpectedRecords = None,
-    ledger: ChargedLedger = None,
-    dataset: ChargedDataset = None,
-    part: PartName = None,
-    note: Note = None,
-    accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: SigningKey = None,
-    seed: Seed = None,
-    force: Force = False,
+    *,
+    charging: RelatedCharging,
 ) -> None:
     """Count a private table's categories, numbers and missing cells, and correlate its columns.
 
@@ -227,12 +196,10 @@ def describe(
     from privlearn.statistics.description import describe as measure
     from privlearn.statistics.description.page import write_page
 
-    check_writable_apart(out, page, force)
+    check_writable_apart(out, page, charging.force)
     description = Schema.load(schema)
     key = read_signing_key(sign)
-    split_part = part_of(table, part, description)
-    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
-    with open_with_progress(table, description, "counting", split_part) as rows:
+    with charging.open_rows(table, description, "counting", out) as (rows, settings):
         result = measure(
             rows,
             description,
@@ -240,13 +207,9 @@ def describe(
             delta=delta,
             correlations=correlations,
             crosses=[_two_columns(pair) for pair in cross or ()],
-            neighbours=neighbours,
-            expected_records=expected_records,
-            ledger=budget,
-            accept_weak_privacy=accept_weak_privacy,
-            random_state=seed,
+            **settings,
         )
-    save_counts(result if key is None else result.signed(key), write_page, out, page, budget)
+    save_counts(result if key is None else result.signed(key), write_page, out, page, settings["ledger"])
 
 
 def _two_columns(text: str) -> tuple[str, str]:

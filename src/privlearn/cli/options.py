@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.terminal import LateProgress, say, warn
-from privlearn.errors import BudgetExceeded, InvalidParameter
-from privlearn.guarantee import Guarantee
+from privlearn.cli.terminal import warn
+from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from privlearn.budget.ledger import Ledger
-    from privlearn.data.parts import Part
-    from privlearn.data.schema.schema import Schema
-    from privlearn.data.sources.row_source import RowSource
     from privlearn.release.base_certificate import BaseCertificate
 
 NOT_PRIVATE_SEED = "NOT PRIVATE: --seed makes the noise predictable. Omit it for data about people."
@@ -109,29 +102,9 @@ def locate_ledger(ledger: str) -> str:
     return Owner.load(ledger).server.store
 
 
-ChargedLedger = Annotated[
-    str | None,
-    typer.Option(
-        "--ledger",
-        metavar="PATH",
-        help="Charge the budget in this file, or in postgresql://user@host/database.",
-    ),
-]
 ChargedDataset = Annotated[
     str | None,
     typer.Option("--dataset", help="The data set's name in the ledger.", show_default="the schema's name"),
-]
-Note = Annotated[
-    str | None,
-    typer.Option("--note", help="A line for the ledger that states the purpose. Do not write private data."),
-]
-PartName = Annotated[
-    str | None,
-    typer.Option(
-        "--part",
-        help="The table is this part of a split, train or test. Only its people are charged.",
-        show_default="the whole",
-    ),
 ]
 Neighbouring = Annotated[
     str,
@@ -140,24 +113,6 @@ Neighbouring = Annotated[
         help="Neighbouring data sets: replace_one (one person's record is replaced), zero_out (it is left out) or "
         "add_remove (it is left out, and the number of records is private).",
     ),
-]
-ExpectedRecords = Annotated[
-    int | None,
-    typer.Option(
-        "--expected-records",
-        metavar="NUMBER",
-        help="With add_remove: the approximate number of records, from public knowledge.",
-    ),
-]
-AcceptWeakPrivacy = Annotated[
-    bool,
-    typer.Option(
-        "--accept-weak-privacy",
-        help="Allow an epsilon above 20 or a delta of at least 1/n, which hardly protect anyone.",
-    ),
-]
-Seed = Annotated[
-    int | None, typer.Option("--seed", help="For tests only: the result is marked 'not private'.")
 ]
 SigningKey = Annotated[
     Path | None, typer.Option("--sign", metavar="KEY.pem", help="Sign with this Ed25519 key.")
@@ -220,81 +175,6 @@ def read_signing_key(path: Path | None) -> Ed25519PrivateKey | None:
     return read_private_key(path)
 
 
-def open_ledger(
-    store: str | None,
-    dataset: str | None,
-    schema_name: str,
-    *,
-    out: Path | None = None,
-    note: str | None = None,
-    part: Part | None = None,
-) -> Ledger | None:
-    """Return the ledger of the data set, by default that of the schema's name; None without --ledger.
-
-    Each entry of the ledger will contain the name of the file ``out`` and the note.
-    """
-    if store is None:
-        for option, value in {"--dataset": dataset, "--note": note, "--part": part}.items():
-            if value is not None:
-                raise InvalidParameter(f"{option} needs a ledger. Add --ledger PATH.")
-        return None
-    from privlearn.budget.ledger import Ledger
-
-    ledger = Ledger.open(store, schema_name if dataset is None else dataset)
-    if part is not None:
-        ledger = ledger.of_part(part)
-    return ledger.with_note(note or "", file_name="" if out is None else out.name)
-
-
-def part_of(table: str, name: str | None, schema: Schema) -> Part | None:
-    """Return the part of a split that a table is, from the file that `privlearn split` wrote next to it."""
-    if name is None:
-        return None
-    from privlearn.data.parts import Part
-
-    part = Part.of_table(table, name)
-    part.check(schema)
-    return part
-
-
-def open_part(table: str, schema: Schema, part: Part | None) -> RowSource[Any]:
-    """Open a table as a part of a split, which is compared with the part that the ledger charges."""
-    from privlearn.data.parts import PartRows
-    from privlearn.data.sources.files import open_records
-
-    rows = open_records(table, schema)
-    return rows if part is None else PartRows(rows, part)
-
-
-@contextmanager
-def open_with_progress(
-    table: str, schema: Schema, activity: str, part: Part | None = None
-) -> Iterator[RowSource[Any]]:
-    """Open a table, and show progress while its rows are read."""
-    from privlearn.data.sources.passes import watch_passes
-
-    with LateProgress(f"reading {table}") as progress, watch_passes(progress.follow(activity)):
-        yield open_part(table, schema, part)
-
-
-def check_budget(ledger: Ledger | None, total: Guarantee) -> None:
-    """Refuse, before the first stage of a pipeline, a total that exceeds the budget.
-
-    Stages of a Renyi ledger do not simply add up, so it is checked at each stage instead.
-    """
-    if ledger is None:
-        return
-    from privlearn.budget.composition import delta_hint
-
-    statement = ledger.statement()
-    left = statement.left
-    if statement.composition == "basic" and (total.epsilon > left.epsilon or total.delta > left.delta):
-        raise BudgetExceeded(
-            f"the budget of data set {ledger.dataset!r} has {left} left, less than {total}. Request less"
-            f"{delta_hint(total, left)}"
-        )
-
-
 def print_guarantee(certificate: BaseCertificate) -> None:
     """Print what a certificate guarantees, and warn if that is weak or nothing."""
     guarantee = certificate.guarantee
@@ -305,13 +185,3 @@ def print_guarantee(certificate: BaseCertificate) -> None:
         warn("NOT PRIVATE: epsilon is infinite. Do not share this file.")
     elif certificate.weakness:
         warn(f"This guarantee is {certificate.weakness}.")
-
-
-def print_balance(ledger: Ledger | None, *, is_private: bool = True) -> None:
-    """Print what is left of the budget; without a ledger, a reminder that the cost was not recorded."""
-    if ledger is None and is_private:
-        say("No cost was recorded. Use --ledger PATH, so that all releases about these people are added up.")
-    if ledger is not None:
-        statement = ledger.statement()
-        part = f", part {ledger.part_name!r}" if ledger.part else ""
-        typer.echo(f"Budget of {ledger.dataset!r}{part}: spent {statement.spent}; left {statement.left}.")

@@ -7,24 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privlearn.cli.charging import RelatedCharging, print_balance
 from privlearn.cli.options import (
     NOT_PRIVATE_SEED,
     NUMBER,
-    AcceptWeakPrivacy,
-    ChargedDataset,
-    ChargedLedger,
-    ExpectedRecords,
     Force,
-    Neighbouring,
-    Note,
     OptionalOut,
     SchemaFile,
-    Seed,
     TableFile,
     check_writable,
-    open_ledger,
-    open_with_progress,
-    print_balance,
 )
 from privlearn.cli.terminal import LateProgress, join_values, print_table, warn
 
@@ -79,14 +70,8 @@ def discover(
     delta: Annotated[
         float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6) bounds are more accurate; lists need it.")
     ] = 0.0,
-    neighbours: Neighbouring = "replace_one",
-    expected_records: ExpectedRecords = None,
-    ledger: ChargedLedger = None,
-    dataset: ChargedDataset = None,
-    note: Note = None,
-    accept_weak_privacy: AcceptWeakPrivacy = False,
-    seed: Seed = None,
-    force: Force = False,
+    *,
+    charging: RelatedCharging,
 ) -> None:
     """Estimate privately what a schema marks with the word estimate: bounds, values, classes.
 
@@ -104,26 +89,21 @@ def discover(
     from privlearn.relation import get_relation
     from privlearn.statistics.discovery import discover as estimate
 
-    get_relation(neighbours).check_expected(expected_records)
+    get_relation(charging.neighbours).check_expected(charging.expected_records)
     is_yaml(out)  # refuses other suffixes
-    check_writable(out, force)
+    check_writable(out, charging.force)
     draft = SchemaDraft.load(schema)
-    budget = open_ledger(ledger, dataset, draft.stand_in.name, out=out, note=note)
-    with open_with_progress(table, draft.stand_in, "estimating") as rows:
+    with charging.open_rows(table, draft.stand_in, "estimating", out) as (rows, settings):
         result = estimate(
             rows,
             draft,
             epsilon=epsilon,
             delta=delta,
-            neighbours=neighbours,
-            expected_records=expected_records,
-            ledger=budget,
-            accept_weak_privacy=accept_weak_privacy,
-            random_state=seed,
+            **settings,
         )
     result.save(out)
     show_private_bounds(draft, result)
-    print_balance(budget, is_private=result.private_bounds[-1].secure)
+    print_balance(settings["ledger"], is_private=result.private_bounds[-1].secure)
     typer.echo(f"Wrote {out}. Next: privlearn train {table} --schema {out} ...")
 
 

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privlearn.cli.options import (
-    NOT_NEGATIVE,
-    Force,
-    PlanFile,
-    check_budget,
-    check_writable,
-    open_ledger,
-    print_balance,
-)
+from privlearn.cli.charging import check_budget, open_ledger, print_balance
+from privlearn.cli.options import NOT_NEGATIVE, Force, PlanFile, check_writable
 from privlearn.cli.terminal import say, warn
 from privlearn.errors import InvalidParameter, ProtocolError
 
@@ -272,7 +265,7 @@ def simulate(
     """
     from privlearn.data.sources.files import open_records
     from privlearn.parties.run.joint_evaluation import load_agreement
-    from privlearn.parties.run.simulation import rehearse
+    from privlearn.parties.run.simulation import simulate as simulate_run
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
@@ -284,7 +277,7 @@ def simulate(
         name: open_records(table, agreement.table_schema)
         for name, table in zip(agreement.parties, tables, strict=True)
     }
-    release = rehearse(agreement, sources, say)
+    release = simulate_run(agreement, sources, say)
     release.save(target, overwrite=True)
     typer.echo(f"Wrote {target}: {release.certificate.guarantee}.")
     typer.echo(f"Next: privlearn verify {target}")

@@ -14,8 +14,8 @@ from privlearn.imports import export_late
 from privlearn.parties.run.answers import Party
 from privlearn.parties.run.features import KernelSettings
 from privlearn.parties.run.gains import Gains, PartyGain, expected_gains
-from privlearn.parties.run.joint_discovery import JointDiscovery, discover_together
-from privlearn.parties.run.joint_moments import JointMoments, moments_together
+from privlearn.parties.run.joint_discovery import JointDiscovery
+from privlearn.parties.run.joint_moments import JointMoments
 from privlearn.parties.run.joint_training import JointTraining
 from privlearn.parties.run.simulation import TrustedSum, simulate, train_together
 from privlearn.parties.secure_sum.noise_share import FixedPoint, NoiseShare, distributed_zcdp
@@ -41,10 +41,8 @@ __all__ = [
     "Party",
     "PartyGain",
     "TrustedSum",
-    "discover_together",
     "distributed_zcdp",
     "expected_gains",
-    "moments_together",
     "simulate",
     "train_together",
 ]

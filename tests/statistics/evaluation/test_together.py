@@ -15,8 +15,8 @@ from privlearn import PrivateLogisticRegression, PrivateRegressor, Release, Sche
 from privlearn.data import census_schema, simulated_census
 from privlearn.errors import DataError, InvalidParameter, SchemaError, VerificationError
 from privlearn.mechanisms.summed import NoisySum, NoisySums, Question
-from privlearn.parties import JointTraining
-from privlearn.parties.run import JointEvaluation, evaluate_together, load_agreement
+from privlearn.parties import JointTraining, simulate
+from privlearn.parties.run import JointEvaluation, load_agreement
 from privlearn.randomness import SecureRandomness
 from privlearn.statistics.evaluation import Evaluation
 
@@ -78,7 +78,7 @@ def test_the_noise_of_a_rehearsal_is_what_its_intervals_reckon_with(release: Rel
     drawn = np.concatenate(
         [
             ((noisy - true) / (factor * told._deviation(place))).ravel()
-            for told in [evaluate_together(agreement, TABLES) for _ in range(4)]
+            for told in [simulate(agreement, TABLES) for _ in range(4)]
             for place, (noisy, true) in enumerate(zip(told.tables, exact.tables, strict=True))
         ]
     )
@@ -95,7 +95,7 @@ def test_a_lost_party_is_not_counted(release: Release) -> None:
 
 
 def test_the_file_is_certified_and_bound_to_its_run(release: Release, tmp_path: Path) -> None:
-    told = evaluate_together(agreement_of(release), TABLES)
+    told = simulate(agreement_of(release), TABLES)
     told.save(tmp_path / "joint.privlearn")
     proven = verify(tmp_path / "joint.privlearn")
     assert (proven.recomputed.epsilon, proven.is_private) == (2.0, True)
@@ -115,7 +115,7 @@ def test_a_number(tmp_path: Path) -> None:
     )
     model = PrivateRegressor(epsilon=4.0, delta=1e-5, schema=schema, random_state=1)
     release = model.fit(simulated_census(3000, seed=9)).release_
-    told = evaluate_together(agreement_of(release, schema=schema, by=("region",)), TABLES)
+    told = simulate(agreement_of(release, schema=schema, by=("region",)), TABLES)
     assert 0.0 < told["mean absolute error"].value < 30.0
     assert {group.group for group in told.groups if group.column == "party"} == set(SIZES)
 

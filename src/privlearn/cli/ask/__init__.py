@@ -13,6 +13,7 @@ import typer
 
 from privlearn.cli.ask import about, results
 from privlearn.cli.ask.caller import ServerOptions
+from privlearn.cli.charging import with_options
 
 ask = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
@@ -46,4 +47,4 @@ def describe(
 
 
 for command in (*about.COMMANDS, *results.COMMANDS):
-    ask.command()(command)
+    ask.command()(with_options(command))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,18 +18,21 @@ from privlearn.errors import InvalidParameter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from privlearn.client import Client
+    from privlearn.client import Client, RemoteJob
 
 _MAX_KEY_BYTES = 1000
 
 DataSetName = Annotated[str, typer.Argument(metavar="DATASET", help="Its name on the server.")]
 Epsilon = Annotated[float, typer.Option(**NUMBER, help="Privacy loss to charge.")]
 Delta = Annotated[float, typer.Option(**NUMBER, help="Delta to charge.")]
-Learner = Annotated[str | None, typer.Option(help="One of those on offer.", show_default="the first")]
-Purpose = Annotated[
-    str | None, typer.Option(help="Purpose of the result; required where a second person must approve it.")
+Points = Annotated[
+    Path | None,
+    typer.Option(
+        help="Your public points: .csv or .parquet. They are stored in the release. "
+        "The word schema: drawn from it."
+    ),
 ]
-LegalBasis = Annotated[str | None, typer.Option(help="Legal basis; required there too.")]
+Learner = Annotated[str | None, typer.Option(help="One of those on offer.", show_default="the first")]
 OutCsv = Annotated[
     Path | None, typer.Option("--out", help="Write to this .csv file instead of the terminal.")
 ]
@@ -57,6 +60,36 @@ class ServerOptions:
             ) from None
         key = None if self.key_file is None else _read_key(self.key_file)
         return Client(self.server, key, verify=self.ca, plain_http=self.plain_http)
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The options of every job, which `request` sends with those of its kind."""
+
+    epsilon: Epsilon
+    delta: Delta = 0.0
+    trial: Annotated[bool, typer.Option("--trial", help="Free, on made-up rows: to try the call.")] = False
+    purpose: Annotated[
+        str | None,
+        typer.Option(help="Purpose of the result; required where a second person must approve it."),
+    ] = None
+    legal_basis: Annotated[str | None, typer.Option(help="Legal basis; required there too.")] = None
+    idempotency_key: Annotated[
+        str | None,
+        typer.Option(
+            help="Any text: the same request with the same text is charged once, so a stopped command can be repeated.",
+            show_default="a new one",
+        ),
+    ] = None
+
+    def request(self, client: Client, kind: str, dataset: str, **fields: Any) -> RemoteJob:
+        """Request a job of this kind."""
+        return client.ask(kind, dataset, **asdict(self), **fields)
+
+
+def trial_note(trial: bool) -> str:
+    """Return a sentence that ends a message if the result is of a trial."""
+    return " This was a trial on made-up rows." if trial else ""
 
 
 def options_of(context: typer.Context) -> ServerOptions:

@@ -9,15 +9,14 @@ import typer
 
 from privlearn.cli.ask.caller import (
     DataSetName,
-    Delta,
-    Epsilon,
+    JobOptions,
     Learner,
-    LegalBasis,
     OutCsv,
-    Purpose,
+    Points,
     client_of,
     show,
     show_list,
+    trial_note,
     write_csv,
 )
 from privlearn.cli.options import Force, check_writable
@@ -32,36 +31,17 @@ if TYPE_CHECKING:
 
 ResultFile = Annotated[Path | None, typer.Option("--out", help="Write the result's content to this file.")]
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
-Points = Annotated[
-    Path | None,
-    typer.Option(
-        help="Your public points: .csv or .parquet. They are stored in the release. "
-        "The word schema: drawn from it."
-    ),
-]
-Trial = Annotated[bool, typer.Option("--trial", help="Free, on made-up rows: to try the call.")]
-IdempotencyKey = Annotated[
-    str | None,
-    typer.Option(
-        help="Any text: the same request with the same text is charged once, so a stopped command can be repeated.",
-        show_default="a new one",
-    ),
-]
 
 
 def release(
     context: typer.Context,
     name: DataSetName,
-    epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="The release file to write.")],
-    delta: Delta = 0.0,
     learner: Learner = None,
     points: Points = None,
-    trial: Trial = False,
-    purpose: Purpose = None,
-    legal_basis: LegalBasis = None,
-    idempotency_key: IdempotencyKey = None,
     force: Force = False,
+    *,
+    options: JobOptions,
 ) -> None:
     """Train, wait, and fetch the released model, verified. Costs epsilon and delta.
 
@@ -74,30 +54,23 @@ def release(
     public_points = _read_points(points)
     client = client_of(context)
     with LateProgress("requesting") as progress:
-        request = client.ask(
-            "release", name, epsilon=epsilon, delta=delta, learner=learner, public_points=public_points, trial=trial,
-            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
-        )  # fmt: skip
+        request = options.request(client, "release", name, learner=learner, public_points=public_points)
         fetched = client.download(_wait_for(request, progress).id)
     fetched.save(out, overwrite=True)
-    typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.{_trial_note(trial)}")
+    typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.{trial_note(options.trial)}")
     typer.echo(f"Next: privlearn predict {out} FILE")
 
 
 def session(
     context: typer.Context,
     name: DataSetName,
-    epsilon: Epsilon,
-    delta: Delta = 0.0,
     learner: Learner = None,
     mechanism: Annotated[
         str, typer.Option(help="model (any number of answers), function_release or pinp.")
     ] = "model",
     points: Points = None,
-    trial: Trial = False,
-    purpose: Purpose = None,
-    legal_basis: LegalBasis = None,
-    idempotency_key: IdempotencyKey = None,
+    *,
+    options: JobOptions,
 ) -> None:
     """Train, wait, and open a session whose answers share one guarantee. Costs epsilon and delta, once.
 
@@ -107,13 +80,10 @@ def session(
     """
     client, public_points = client_of(context), _read_points(points)
     with LateProgress("requesting") as progress:
-        request = client.ask(
-            "session", name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism,
-            public_points=public_points, trial=trial, idempotency_key=idempotency_key, purpose=purpose,
-            legal_basis=legal_basis,
-        )  # fmt: skip
+        settings = {"learner": learner, "mechanism": mechanism, "public_points": public_points}
+        request = options.request(client, "session", name, **settings)
         opened = client.session(_wait_for(request, progress).id)
-    state = f"Session {opened.id} is open: {opened.guarantee}.{_trial_note(trial)}"
+    state = f"Session {opened.id} is open: {opened.guarantee}.{trial_note(options.trial)}"
     show(context, opened.record, [state, f"Next: privlearn ask predict {opened.id} FILE"])
 
 
@@ -121,18 +91,14 @@ def job(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="One of `privlearn ask kinds`.")],
     name: DataSetName,
-    epsilon: Epsilon,
-    delta: Delta = 0.0,
     field: Annotated[
         list[str] | None, typer.Option(help="A field of the kind: NAME=VALUE, as JSON or as text.")
     ] = None,
     out: ResultFile = None,
     points: Points = None,
-    trial: Trial = False,
-    purpose: Purpose = None,
-    legal_basis: LegalBasis = None,
-    idempotency_key: IdempotencyKey = None,
     force: Force = False,
+    *,
+    options: JobOptions,
 ) -> None:
     """Run a job of any kind, wait, and fetch its result. Costs epsilon and delta.
 
@@ -143,10 +109,7 @@ def job(
     check_writable(out, force)
     public_points, fields = _read_points(points), dict(map(_read_field, field or ()))
     with LateProgress("requesting") as progress:
-        request = client_of(context).ask(
-            kind, name, epsilon=epsilon, delta=delta, trial=trial, public_points=public_points,
-            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, **fields,
-        )  # fmt: skip
+        request = options.request(client_of(context), kind, name, public_points=public_points, **fields)
         finished = _wait_for(request, progress).result()
     _show_result(context, finished, out)
 
@@ -270,18 +233,14 @@ def evaluate(
     context: typer.Context,
     name: DataSetName,
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id.")],
-    epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="The evaluation's file to write.")],
-    delta: Delta = 0.0,
     by: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Also report the errors of each group of this column."),
     ] = None,
-    trial: Trial = False,
-    purpose: Purpose = None,
-    legal_basis: LegalBasis = None,
-    idempotency_key: IdempotencyKey = None,
     force: Force = False,
+    *,
+    options: JobOptions,
 ) -> None:
     """Evaluate a release on a data set, wait, and fetch the evaluation, verified. Costs epsilon and delta.
 
@@ -293,17 +252,10 @@ def evaluate(
 
     check_writable(out, force)
     with LateProgress("requesting") as progress:
-        request = client_of(context).ask(
-            "evaluate", name, epsilon=epsilon, delta=delta, release=release, by=by or [], trial=trial,
-            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
-        )  # fmt: skip
+        request = options.request(client_of(context), "evaluate", name, release=release, by=by or [])
         evaluation = Evaluation.from_bytes(_wait_for(request, progress).result().content)
     evaluation.save(out, overwrite=True)
-    show(context, evaluation.to_dict(), [str(evaluation), f"Wrote {out}.{_trial_note(trial)}"])
-
-
-def _trial_note(trial: bool) -> str:
-    return " This was a trial on made-up rows." if trial else ""
+    show(context, evaluation.to_dict(), [str(evaluation), f"Wrote {out}.{trial_note(options.trial)}"])
 
 
 def _wait_for(job: RemoteJob, progress: LateProgress) -> RemoteJob:
@@ -318,7 +270,7 @@ def _show_result(context: typer.Context, result: RemoteResult, out: Path | None)
 
     record = result.record
     guarantee = Guarantee(**record["guarantee"])
-    lines = [f"{record['kind']} {record['id']}: {guarantee}.{_trial_note(record['trial'])}"]
+    lines = [f"{record['kind']} {record['id']}: {guarantee}.{trial_note(record['trial'])}"]
     if out is not None:
         write_atomically(out, result.content)
         lines.append(f"Wrote {out}: {len(result.content)} bytes, {record['media_type']}.")

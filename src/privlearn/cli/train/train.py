@@ -8,32 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privlearn.cli.charging import RelatedCharging, check_budget, open_part, print_balance
 from privlearn.cli.options import (
     NUMBER,
-    AcceptWeakPrivacy,
-    ChargedDataset,
-    ChargedLedger,
-    ExpectedRecords,
-    Force,
     Gamma,
     KernelName,
     LossName,
     ModelName,
-    Neighbouring,
-    Note,
-    PartName,
     SchemaFile,
-    Seed,
     SigningKey,
     TableFile,
-    check_budget,
     check_writable,
     number_or_word,
-    open_ledger,
-    open_part,
     parse_number,
-    part_of,
-    print_balance,
     print_guarantee,
     read_signing_key,
 )
@@ -171,8 +158,6 @@ def train(
     ] = "auto",
     noise: Annotated[str, typer.Option(help="auto, gaussian, norm_gamma or laplace.")] = "auto",
     calibration: Annotated[str, typer.Option(help="tight, or a paper's: cms11, rbht, ra12.")] = "tight",
-    neighbours: Neighbouring = "replace_one",
-    expected_records: ExpectedRecords = None,
     regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
     class_weight: Annotated[
         list[str] | None,
@@ -187,11 +172,6 @@ def train(
     search_method: SearchMethod = "auto",
     public_validation: PublicValidation = None,
     split: Split = None,
-    ledger: ChargedLedger = None,
-    dataset: ChargedDataset = None,
-    part: PartName = None,
-    note: Note = None,
-    accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: SigningKey = None,
     cache: Annotated[
         Path | None,
@@ -205,8 +185,8 @@ def train(
     cluster_ca: ClusterCa = None,
     cluster_cert: ClusterCertificate = None,
     cluster_key: ClusterKey = None,
-    seed: Seed = None,
-    force: Force = False,
+    *,
+    charging: RelatedCharging,
 ) -> None:
     """Train a classifier or a regression and write a release file that may be shared.
 
@@ -224,23 +204,20 @@ def train(
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
 
-    check_writable(out, force)
+    check_writable(out, charging.force)
     draft = SchemaDraft.load(schema)
     description = draft.stand_in
     _check_target(description, target)
     grid = read_grid(search, public_validation)
     key = read_signing_key(sign)
-    split_part = part_of(table, part, description)
-    budget = open_ledger(ledger, dataset, description.name, out=out, note=note, part=split_part)
-    total = Guarantee(epsilon, delta, neighbours)
-    total.relation.check_expected(expected_records)
+    budget, part = charging.open_budget(table, description, out)
+    total = Guarantee(epsilon, delta, charging.neighbours)
+    total.relation.check_expected(charging.expected_records)
     shares = split_budget(draft, split, total, has_search=search is not None)
     guarantee = shares.guarantee("selection", "fit")
     settings: dict[str, Any] = {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
-        "neighbours": neighbours,
-        "expected_records": expected_records,
         "loss": loss,
         "mechanism": mechanism,
         "noise": noise,
@@ -248,8 +225,7 @@ def train(
         "regularization": number_or_word(regularization),
         "fit_intercept": intercept,
         **_class_weights(class_weight, description),
-        "accept_weak_privacy": accept_weak_privacy,
-        "random_state": seed,
+        **charging.safeguards,
     }
     kernel_settings = {"kernel": kernel, "gamma": number_or_word(gamma), "degree": degree, "coef0": coef0}
     kernel_settings["public_points"] = _public_rows(public_points, description)
@@ -266,14 +242,14 @@ def train(
         estimator = make_estimator(name, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
         rows: Any = (
-            open_part(table, description, split_part)
+            open_part(table, description, part)
             if cluster is None
-            else connections.enter_context(rows_on(cluster, pem, table, split_part))
+            else connections.enter_context(rows_on(cluster, pem, table, part))
         )
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("estimating bounds")
-            description = complete_schema(learner, rows, draft, shares, expected_records)
+            description = complete_schema(learner, rows, draft, shares, charging.expected_records)
             estimator.set_params(schema=description)
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from privlearn.parties.run.coordinator_run import CoordinatorRun
     from privlearn.parties.run.features import SharedLandmarkFeatures
     from privlearn.parties.run.identity import Identity, write_certificate
-    from privlearn.parties.run.joint_evaluation import JointEvaluation, evaluate_together, load_agreement
+    from privlearn.parties.run.joint_evaluation import JointEvaluation, load_agreement
     from privlearn.parties.run.joint_training import Algorithm
     from privlearn.parties.run.noisy_answers import NoisyAnswers
     from privlearn.parties.run.party_run import PartyRun
     from privlearn.parties.run.run_budget import RunBudget
     from privlearn.parties.run.settings import PartySettings
-    from privlearn.parties.run.simulation import rehearse
     from privlearn.parties.run.state_page import StatePage
 else:
     __getattr__ = export_late(__name__)

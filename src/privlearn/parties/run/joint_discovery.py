@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import Field, InstanceOf, model_validator
 
@@ -18,8 +18,6 @@ from privlearn.mechanisms.summed.summed import NoisySums, surplus
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.parties.run.agreement import Agreement, Name
 from privlearn.parties.run.answers import CountedParty
-from privlearn.parties.run.conversation import Report
-from privlearn.parties.run.simulation import discard, rehearse
 from privlearn.randomness import Randomness
 from privlearn.release.archive import digest_of, json_bytes
 from privlearn.release.counts_file import CountsCertificate
@@ -46,6 +44,7 @@ class JointDiscovery(Agreement):
     Examples
     --------
     >>> from privlearn.data.datasets import simulated_census
+    >>> from privlearn.parties import simulate
     >>> draft = {"name": "census", "columns": {"age": {"type": "number", "lower": "estimate", "upper": "estimate"}}}
     >>> tables = {name: simulated_census(10_000, seed=seed) for seed, name in enumerate(("north", "south"))}
     >>> agreement = JointDiscovery.from_dict(
@@ -57,7 +56,7 @@ class JointDiscovery(Agreement):
     ...         "delta": 1e-6,
     ...     }
     ... )
-    >>> age = discover_together(agreement, tables).schema.columns["age"]
+    >>> age = simulate(agreement, tables).schema.columns["age"]
     >>> 0 <= age.lower < 30 and 60 < age.upper <= 120
     True
     """
@@ -155,10 +154,3 @@ class JointDiscovery(Agreement):
                 f"{self.mechanism.guarantee} is too little for {self.total} records: up to {needed:.0f} of them would "
                 "lie beyond a bound, or have no value of a list. Spend more, mark less, or state public bounds"
             )
-
-
-def discover_together(
-    agreement: JointDiscovery, tables: Mapping[str, Any], report: Report = discard
-) -> DiscoveredSchema:
-    """Rehearse a joint discovery in this process, as `simulate` does."""
-    return cast(DiscoveredSchema, rehearse(agreement, tables, report))

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import Field, InstanceOf, StrictBool, StrictStr, model_validator
 
@@ -18,11 +17,9 @@ from privlearn.mechanisms.summed.summed import NoisySums
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.parties.run.agreement import Agreement, read_agreement_file
 from privlearn.parties.run.answers import CountedParty
-from privlearn.parties.run.conversation import Report
 from privlearn.parties.run.joint_discovery import JointDiscovery
 from privlearn.parties.run.joint_moments import JointMoments
 from privlearn.parties.run.joint_training import JointTraining
-from privlearn.parties.run.simulation import discard, rehearse
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
 from privlearn.statistics.evaluation.evaluation import Evaluation
@@ -48,6 +45,21 @@ class JointEvaluation(Agreement):
         Errors for each party's records too.
     schema, parties, epsilon, delta, neighbours, dropouts, colluding, accept_weak_privacy, keys
         As in `Agreement`; in a file the schema may be omitted, which means the release's.
+
+    Examples
+    --------
+    >>> from privlearn import PrivateLogisticRegression
+    >>> from privlearn.data.datasets import census_schema, simulated_census
+    >>> from privlearn.parties import simulate
+    >>> model = PrivateLogisticRegression(epsilon=2.0, delta=1e-6, schema=census_schema())
+    >>> release = model.fit(simulated_census(5000, seed=1)).release_
+    >>> tables = {"north": simulated_census(1000, seed=2), "south": simulated_census(3000, seed=3)}
+    >>> sizes = {name: table.num_rows for name, table in tables.items()}
+    >>> agreement = JointEvaluation(
+    ...     release=release, schema=census_schema(), parties=sizes, epsilon=1.0, delta=1e-6
+    ... )
+    >>> [group.group for group in simulate(agreement, tables).groups]
+    ['north', 'south']
     """
 
     release: InstanceOf[Release] = Field(exclude=True)
@@ -145,25 +157,3 @@ def load_agreement(path: str | Path) -> Agreement:
     }
     content = read_agreement_file(path)
     return next((kind for key, kind in kinds.items() if key in content), JointTraining).load(path)
-
-
-def evaluate_together(
-    agreement: JointEvaluation, tables: Mapping[str, Any], report: Report = discard
-) -> Evaluation:
-    """Rehearse a joint evaluation in this process, as `simulate` does.
-
-    Examples
-    --------
-    >>> from privlearn import PrivateLogisticRegression
-    >>> from privlearn.data.datasets import census_schema, simulated_census
-    >>> model = PrivateLogisticRegression(epsilon=2.0, delta=1e-6, schema=census_schema())
-    >>> release = model.fit(simulated_census(5000, seed=1)).release_
-    >>> tables = {"north": simulated_census(1000, seed=2), "south": simulated_census(3000, seed=3)}
-    >>> sizes = {name: table.num_rows for name, table in tables.items()}
-    >>> agreement = JointEvaluation(
-    ...     release=release, schema=census_schema(), parties=sizes, epsilon=1.0, delta=1e-6
-    ... )
-    >>> [group.group for group in evaluate_together(agreement, tables).groups]
-    ['north', 'south']
-    """
-    return cast(Evaluation, rehearse(agreement, tables, report))

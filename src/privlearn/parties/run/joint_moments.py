@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -19,13 +18,10 @@ from privlearn.mechanisms.summed.summed_moments import SummedMoments, even_share
 from privlearn.mechanisms.task import Task
 from privlearn.parties.run.agreement import Agreement, Name
 from privlearn.parties.run.answers import CountedParty
-from privlearn.parties.run.conversation import Report
-from privlearn.parties.run.simulation import discard, rehearse
 from privlearn.randomness import Randomness
-from privlearn.release.archive import digest_of, json_bytes
-from privlearn.release.counts_file import CountsCertificate
 from privlearn.release.moments_file import Moments, schema_for
 from privlearn.solvers.losses import ClippedSquare
+from privlearn.statistics.layout import CountsLayout
 
 MAX_MOMENTS = 2**21
 """Maximum number of coordinates of the sum: about 2,000 features."""
@@ -48,6 +44,7 @@ class JointMoments(Agreement):
     Examples
     --------
     >>> from privlearn.data.datasets import census_schema, simulated_census
+    >>> from privlearn.parties import simulate
     >>> schema = census_schema().model_copy(update={"target": None})
     >>> tables = {name: simulated_census(5_000, seed=seed) for seed, name in enumerate(("north", "south"))}
     >>> agreement = JointMoments(
@@ -57,7 +54,7 @@ class JointMoments(Agreement):
     ...     epsilon=2.0,
     ...     delta=1e-6,
     ... )
-    >>> moments = moments_together(agreement, tables)
+    >>> moments = simulate(agreement, tables)
     >>> hours, smoother = moments.model("hours"), moments.model("hours", regularization=0.5)
     >>> hours.predict(tables["north"]).shape
     (5000,)
@@ -103,23 +100,16 @@ class JointMoments(Agreement):
 
     def outcome(self, sums: NoisySums, randomness: Randomness) -> Moments:
         """Return the release of the noisy moments."""
-        mechanism, answer, schema = self.mechanism, sums.ask(self.mechanism.question(0)), self.table_schema
+        mechanism, answer = self.mechanism, sums.ask(self.mechanism.question(0))
         about = {
             "kind": Moments.kind,
-            "schema": schema.to_dict(),
+            "schema": self.table_schema.to_dict(),
             "targets": list(self.targets),
             "shapes": [[cells] for cells in mechanism.cells],
             "in_sum": mechanism.in_sum(answer.parties, answer.total),
         }
-        subject = {
-            "targets": list(self.targets),
-            "dataset": schema.name,
-            "schema_sha256": schema.digest,
-            **({"private_bounds": schema.to_dict()["private_bounds"]} if schema.private_bounds else {}),
-            "about_sha256": digest_of(json_bytes(about)),
-            "persons": schema.person is not None,
-        }
-        certificate = CountsCertificate.issue(mechanism, randomness, subject)
+        layout = CountsLayout(about, mechanism)
+        certificate = layout.certify(self.table_schema, randomness, targets=list(self.targets))
         return Moments(mechanism.tables(answer), about, certificate)
 
     def read_party(self, name: str, table: Any) -> CountedParty:
@@ -146,8 +136,3 @@ class JointMoments(Agreement):
             averaged=schema.person is not None,
         )
         return MemoryOracle(rows, task)
-
-
-def moments_together(agreement: JointMoments, tables: Mapping[str, Any], report: Report = discard) -> Moments:
-    """Rehearse a joint sum of moments in this process, as `simulate` does."""
-    return cast(Moments, rehearse(agreement, tables, report))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from privlearn.parties.run.joint_training import JointTraining
 from privlearn.parties.run.party_run import PartyRun
 from privlearn.parties.run.run_budget import RunBudget
 from privlearn.randomness import Randomness, randomness_from
-from privlearn.release.artifact import Outcome, Release
+from privlearn.release.artifact import Release
 
 Progress = Callable[[Question], None]
 """Called with each question before it is asked."""
@@ -29,12 +29,12 @@ def discard(line: str) -> None:
     """Ignore a line of progress."""
 
 
-def simulate(agreement: JointTraining, tables: Mapping[str, Any], report: Report = discard) -> Release:
-    """Run the agreement with freshly generated keys and the messages of a real run.
+def simulate(agreement: Agreement, tables: Mapping[str, Any], report: Report = discard) -> Any:
+    """Run an agreement of any kind with freshly generated keys and the messages of a real run; return its result.
 
     Parameters
     ----------
-    agreement : JointTraining
+    agreement : Agreement
     tables : dict of str to table
         Each party's rows by its name in the agreement, target column included.
     report : callable, optional
@@ -50,11 +50,6 @@ def simulate(agreement: JointTraining, tables: Mapping[str, Any], report: Report
     >>> print(simulate(agreement, tables).certificate.guarantee)
     (epsilon = 2, delta = 1e-05)-differential privacy, neighbours: replace_one
     """
-    return cast(Release, rehearse(agreement, tables, report))
-
-
-def rehearse(agreement: Agreement, tables: Mapping[str, Any], report: Report = discard) -> Outcome:
-    """Run any agreement as `simulate` does."""
     agreement.check_tables(tables)
     answers = {name: agreement.read_party(name, table) for name, table in tables.items()}
     identities = {name: Identity.generate() for name in (COORDINATOR_NAME, *agreement.parties)}

@@ -2,7 +2,7 @@
 
 No transport and no agreement here: bytes in, bytes out. Start with `session.py` (cohort, keys, envelopes), then the two
 sides, `party.py` and `coordinator.py`. `masks.py` hides and opens vectors, `sharing.py` shares keys with a proof,
-`curve.py` has the points, `noise_share.py` the integers and the noise, `round.py` a whole sum in one process. May
+`curve.py` has the points, `noise_share.py` the integers and the noise. May
 import `mechanisms` and below, nothing from `run` or `flower`.
 """
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from privlearn.parties.secure_sum.masks import QUESTION_DIGEST_BYTES, ShareBox, pair_masks, self_mask
     from privlearn.parties.secure_sum.noise_share import Words
     from privlearn.parties.secure_sum.party import MaskingParty
-    from privlearn.parties.secure_sum.round import SecureSum
     from privlearn.parties.secure_sum.session import (
         COORDINATOR,
         ENVELOPE_BYTES,

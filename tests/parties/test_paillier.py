@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import DataError, InvalidParameter, ProtocolError
-from privlearn.papers.paillier import KEY_BITS, PaillierSum, generate_keys
 from privlearn.parties import Cohort, NoiseShare
-from privlearn.parties.secure_sum import SecureSum
 from privlearn.randomness import SeededRandomness
+from tests.support.paillier import KEY_BITS, PaillierSum, generate_keys
+from tests.support.secure_sum import SecureSum
 
 PUBLIC, PRIVATE = generate_keys()
 
