@@ -20,8 +20,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from privlearn.errors import DataError, InvalidParameter, ProtocolError
 from privlearn.imports import flint
-from privlearn.parties.secure_sum.masks import WORD_BYTES
-from privlearn.parties.secure_sum.noise_share import Words
+from privlearn.parties.secure_sum import Words
+
+WORD_BYTES = 8
 
 KEY_BITS = 3072
 """Length of the modulus: as hard to factor as 128 bits are to guess (NIST SP 800-57)."""

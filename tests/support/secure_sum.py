@@ -7,11 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from privlearn.parties.secure_sum.coordinator import MaskingCoordinator
-from privlearn.parties.secure_sum.curve import KEY_BYTES
-from privlearn.parties.secure_sum.noise_share import Words
-from privlearn.parties.secure_sum.party import MaskingParty
-from privlearn.parties.secure_sum.session import Cohort, SumSession
+from privlearn.parties import Cohort
+from privlearn.parties.secure_sum import KEY_BYTES, MaskingCoordinator, MaskingParty, SumSession, Words
 
 Observer = Callable[[bytes], None]
 
