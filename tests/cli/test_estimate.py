@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from privlearn import Schema, verify
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter
-from privlearn.statistics.regression import forecast_widths
-from privlearn.statistics.regression.formula import parse_formula
+from privlearn.statistics.regression import forecast_widths, parse_formula
 
 FORMULA = "ill ~ age + sex"
 

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from privlearn.data import Schema, SchemaDraft
-from privlearn.data.schema import schema_template
-from privlearn.data.schema.column_ranges import expand_ranges
+from privlearn.data.schema import expand_ranges, schema_template
 from privlearn.errors import SchemaError
 
 NUMBER = {"type": "number", "lower": 0, "upper": 9}

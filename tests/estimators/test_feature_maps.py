@@ -11,7 +11,7 @@ import pytest
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor, Release, verify
 from privlearn.errors import InvalidParameter, VerificationError
-from privlearn.export.fold import scorecard
+from privlearn.export import scorecard
 from privlearn.features import ScatteringFeatures, TextFeatures
 from privlearn.release import check_agreement
 

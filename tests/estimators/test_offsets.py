@@ -23,11 +23,9 @@ from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators import NumberTargets
 from privlearn.estimators.selection import Candidates
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.statistics.class_counts import ClassCounts
-from privlearn.mechanisms.statistics.locations import Grid
+from privlearn.mechanisms.statistics import ClassCounts, Grid
 from privlearn.randomness import SeededRandomness
-from privlearn.release.agreement import check_agreement
-from privlearn.release.mechanism_output import MechanismOutput
+from privlearn.release import MechanismOutput, check_agreement
 from privlearn.release.score_map import MAX_TARGET, ScoreMap, map_of_locations, offsets_of_shares
 from privlearn.solvers import Logistic
 

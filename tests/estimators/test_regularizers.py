@@ -27,8 +27,7 @@ from privlearn import (
 )
 from privlearn.errors import InvalidParameter
 from privlearn.mechanisms import ReleaseMechanism, Task, mechanisms_of
-from privlearn.release.agreement import check_agreement
-from privlearn.release.model import LinearModel
+from privlearn.release import LinearModel, check_agreement
 from privlearn.solvers import Logistic, losses_of
 
 RNG = np.random.default_rng(0)

@@ -19,7 +19,7 @@ from privlearn.cli import app
 from privlearn.data import write_table
 from privlearn.export.report import ReleaseProperties, write_report
 from privlearn.parties import JointTraining, train_together
-from privlearn.release.verification import verify_bytes
+from privlearn.release import verify_bytes
 from privlearn.server.holder import Catalog, Owner
 from privlearn.statistics.regression import forecast_widths
 from tests.support.served import Served, serving

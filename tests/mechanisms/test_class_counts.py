@@ -13,7 +13,7 @@ from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder
 from privlearn.estimators import ClassTargets, MemoryOracle, TrainingRows
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.statistics.class_counts import ClassCounts
+from privlearn.mechanisms.statistics import ClassCounts
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 from privlearn.release.score_map import offsets_of_shares

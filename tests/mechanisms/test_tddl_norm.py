@@ -13,11 +13,11 @@ from scipy import stats
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import NormBoundedLearner, PrecomputedMinimisers, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
-from privlearn.mechanisms.release.tddl import FAILURE
 from privlearn.randomness import SeededRandomness
 from privlearn.solvers import Logistic
 
 ALARM = 1e-6
+FAILURE = 0.05  # with this probability the private ball may miss the minimiser
 
 
 def plan(kind: Any = NormBoundedLearner, epsilon: float = 1.0, points: int = 3, **facts: Any) -> Any:

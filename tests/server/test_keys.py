@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.server import AccessRefused, NotFound
-from privlearn.server.access import authenticate, create_key, keys, list_keys, logins, revoke_key
-from privlearn.server.access.keys import Caller, look_up_caller
+from privlearn.server.access import Caller, authenticate, create_key, keys, list_keys, logins, revoke_key
+from privlearn.server.access.keys import look_up_caller
 from privlearn.server.access.logins import caller_of_login, sign_in, sign_out
 from privlearn.server.holder import Limits, SignIn
 from privlearn.server.http import callers

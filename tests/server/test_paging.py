@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from privlearn.client import Client
 from privlearn.client import client as client_module
-from privlearn.client.client import Client
 from privlearn.server.access import create_key
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from privlearn import Estimates
-from privlearn.release.verification import verify_bytes
-from privlearn.server.holder.settings import Owner
+from privlearn.release import verify_bytes
+from privlearn.server.holder import Owner
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, write_clinic
 

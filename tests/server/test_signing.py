@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
 from privlearn.cli import app
-from privlearn.client.connection import Unreachable, server_key
+from privlearn.client import Unreachable
+from privlearn.client.connection import server_key
 from privlearn.errors import InvalidParameter
 from privlearn.release import verify_bytes
 from privlearn.release.signatures import key_hex

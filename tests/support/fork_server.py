@@ -12,16 +12,16 @@ import os
 import signal
 import sys
 import time
+from importlib import import_module
 from typing import Any
 
 import flint  # noqa: F401  # imported before the fork, like the others, so that no child has to
 import threadpoolctl  # noqa: F401
 
-import privlearn.budget.split
-import privlearn.estimators.by_name
-import privlearn.estimators.forecast.forecast
-import privlearn.release  # noqa: F401
 from privlearn.cli import main
+
+for module in ("budget.split", "estimators.by_name", "estimators.forecast.forecast", "release"):
+    import_module(f"privlearn.{module}")
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from privlearn.cli import app
-from privlearn.client import Client, TrainingFailed
-from privlearn.client.job import RemoteJob
+from privlearn.client import Client, RemoteJob, TrainingFailed
 from privlearn.server.access import create_key
 from privlearn.server.pages import new_form_token
 from tests.support.served import Served, serving

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from privlearn.server import bare_app
+from privlearn.server import api, bare_app
 from privlearn.server.http import PROBLEM_JSON
 
 ROOT = Path(__file__).parents[3]
@@ -134,30 +135,9 @@ def test_every_member_of_a_model_is_explained(model: str) -> None:
 
 
 def test_examples_of_answers_fit_their_models() -> None:
-    from privlearn.server.api import (
-        analysts,
-        approvals,
-        dataset_changes,
-        datasets,
-        identity,
-        jobs,
-        requests,
-        results,
-        sessions,
-    )
-
-    modules = (
-        requests,
-        analysts,
-        approvals,
-        dataset_changes,
-        datasets,
-        jobs,
-        identity,
-        results,
-        sessions,
-    )
-    models = [*requests.body_models(), *(model for module in modules for model in vars(module).values())]
+    names = (module.name for module in pkgutil.iter_modules(api.__path__))
+    modules = [importlib.import_module(f"{api.__name__}.{name}") for name in names]
+    models = [*api.body_models(), *(model for module in modules for model in vars(module).values())]
     for model in models:
         for example in getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", []):
             model.model_validate(example)

@@ -11,6 +11,7 @@ from privlearn.imports import export_late
 
 if TYPE_CHECKING:
     from privlearn.mechanisms.statistics.centring import Centre, Centres, Centring
+    from privlearn.mechanisms.statistics.class_counts import ClassCounts
     from privlearn.mechanisms.statistics.discovery import Discovery
     from privlearn.mechanisms.statistics.exact_counts import count
     from privlearn.mechanisms.statistics.histogram import frequent, rare_probability, rare_threshold
