@@ -81,35 +81,35 @@ def judge_p_values(check: str, what: str, p_values: PValues, level: float) -> Fi
 def noise_p_values(noise: str, sample: Array, scale: float) -> PValues:
     """Return p-values of vectors, one per row, that should be noise of this kind and scale."""
     if noise == "gaussian":
-        found = {"values": _follows(sample.ravel(), stats.norm(scale=scale))}
-        found["scale"] = _two_sided(float(np.sum((sample / scale) ** 2)), stats.chi2(sample.size))
-        return found | {"mean": _normal(float(np.sum(sample)) / (scale * math.sqrt(sample.size)))}
+        p_values = {"values": _follows(sample.ravel(), stats.norm(scale=scale))}
+        p_values["scale"] = _two_sided(float(np.sum((sample / scale) ** 2)), stats.chi2(sample.size))
+        return p_values | {"mean": _normal(float(np.sum(sample)) / (scale * math.sqrt(sample.size)))}
     if noise == "laplace":
-        found = {"values": _follows(sample.ravel(), stats.laplace(scale=scale))}
-        found["scale"] = _two_sided(float(np.sum(np.abs(sample))) / scale, stats.gamma(sample.size))
-        return found | {"signs": _normal(float(np.sum(np.sign(sample))) / math.sqrt(sample.size))}
+        p_values = {"values": _follows(sample.ravel(), stats.laplace(scale=scale))}
+        p_values["scale"] = _two_sided(float(np.sum(np.abs(sample))) / scale, stats.gamma(sample.size))
+        return p_values | {"signs": _normal(float(np.sum(np.sign(sample))) / math.sqrt(sample.size))}
     norms = np.linalg.norm(sample, axis=1)
-    found = {"norms": _follows(norms, stats.gamma(sample.shape[1], scale=scale))}
-    found["scale"] = _two_sided(float(np.sum(norms)) / scale, stats.gamma(sample.size))
-    return found | _direction_p_values(sample / norms[:, np.newaxis], norms)
+    p_values = {"norms": _follows(norms, stats.gamma(sample.shape[1], scale=scale))}
+    p_values["scale"] = _two_sided(float(np.sum(norms)) / scale, stats.gamma(sample.size))
+    return p_values | _direction_p_values(sample / norms[:, np.newaxis], norms)
 
 
 def _direction_p_values(directions: Array, norms: Array) -> PValues:
     """Return p-values of unit vectors that should be uniform on the sphere and independent of the norms."""
     rows, dimension = directions.shape
     resultant = rows * dimension * float(np.sum(np.mean(directions, axis=0) ** 2))
-    found = {"resultant direction": float(stats.chi2(dimension).sf(resultant))}
+    p_values = {"resultant direction": float(stats.chi2(dimension).sf(resultant))}
     if dimension < 3:
-        return found
+        return p_values
     half = (dimension - 1) / 2.0
     for axis, coordinate in enumerate(directions.T):
-        found[f"coordinate {axis}"] = _follows(coordinate, stats.beta(half, half, -1.0, 2.0))
-        found[f"norm against coordinate {axis}"] = float(stats.spearmanr(norms, coordinate).pvalue)
+        p_values[f"coordinate {axis}"] = _follows(coordinate, stats.beta(half, half, -1.0, 2.0))
+        p_values[f"norm against coordinate {axis}"] = float(stats.spearmanr(norms, coordinate).pvalue)
         product = directions[:, axis] * directions[:, axis - 1]  # its variance is 1 / (d (d + 2))
-        found[f"product {axis}"] = _normal(
+        p_values[f"product {axis}"] = _normal(
             float(np.mean(product)) * math.sqrt(rows * dimension * (dimension + 2))
         )
-    return found
+    return p_values
 
 
 def _gaussian(randomness: Randomness, draws: int) -> PValues:
@@ -132,7 +132,7 @@ def _discrete(distribution: str) -> Callable[[Randomness, int], PValues]:
     """Return a test at scales so small that it would notice rounded continuous draws."""
 
     def test(randomness: Randomness, draws: int) -> PValues:
-        found = {}
+        p_values = {}
         for scale in (1.0, 3.7):
             sample = getattr(randomness, f"discrete_{distribution}")(scale, draws)
             support = np.arange(-60, 61)
@@ -141,8 +141,8 @@ def _discrete(distribution: str) -> Callable[[Randomness, int], PValues]:
             )
             weights = np.exp(-exponents)
             counts = np.array([np.count_nonzero(sample == k) for k in support])
-            found[f"counts at scale {scale:g}"] = _counts(counts, draws * weights / weights.sum())
-        return found
+            p_values[f"counts at scale {scale:g}"] = _counts(counts, draws * weights / weights.sum())
+        return p_values
 
     return test
 
@@ -158,17 +158,17 @@ def _bits(randomness: Randomness, draws: int) -> PValues:
 
 
 def _choose_row(randomness: Randomness, draws: int) -> PValues:
-    found = {}
+    p_values = {}
     for scores in ([1.0, 0.0, -1.0, 0.5], [0.0, -3.0, 2.0, 2.0, -1.0, 1.99]):
         values = np.array(scores)
         weights = exponential_weights(values, 1.0)
         drawn = np.bincount(
             [choose_row(weights, randomness) for _ in range(draws // 2)], minlength=len(values)
         )
-        found[f"{len(values)} rows"] = float(
+        p_values[f"{len(values)} rows"] = float(
             stats.chisquare(drawn, drawn.sum() * weights / weights.sum()).pvalue
         )
-    return found
+    return p_values
 
 
 class HeightDistribution:

@@ -215,8 +215,11 @@ class Ledger:
             _check_text("the reservation's id", id, max_length=36)
         requested = self._price(cost)  # before the lock: a Renyi curve may take its time
         reservation = Reservation(self.store, self.dataset, id or str(uuid4()))
+        # Remembered before it is written: an interruption may come right after the commit, and the user must know.
         remember(reservation, str(cost.guarantee))
         with stores.writing(self.store, self.dataset) as connection:
+            # Inside the same transaction as the entry: two processes with different splits of one data set must not
+            # both find that there is none yet.
             if self.part is not None:
                 record_split(connection, self.dataset, self.part.split)
             if id is not None and is_repeated_request(connection, self, id, requested):

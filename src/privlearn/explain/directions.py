@@ -1,4 +1,13 @@
-"""Effects as directions: features of synthetic rows in which only one column changes, as functions of coefficients."""
+"""Effects as directions: features of synthetic rows in which only one column changes, as functions of coefficients.
+
+A linear model's score is features @ coefficients, so the effect of a column's value on the score is linear in the
+coefficients. For a column with 3 values and a model with d features:
+
+1. `_vary` takes 100 synthetic rows and gives all of them the first value, then the second, then the third: 300 rows.
+2. The encoder turns them into features of shape (300, d); the mean over each value's rows has shape (3, d).
+3. Less the mean over the values, these are the directions D. The effects are D @ coefficients, of shape (3,), and the
+   covariance of their noise is D C D', C being that of the coefficients: intervals need nothing but D.
+"""
 
 from __future__ import annotations
 

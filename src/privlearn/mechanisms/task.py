@@ -150,18 +150,11 @@ class Task:
             raise InvalidParameter(
                 "classes must be at least 2 and divide dimension, and the loss must be one of classes"
             )
-        if not 0 <= self.prior_norm < math.inf:
-            raise InvalidParameter(
-                f"prior_norm must be finite and at least 0, not {preview(self.prior_norm)}"
-            )
-        if not 0 <= self.offset_bound < math.inf:
-            raise InvalidParameter(
-                f"offset_bound must be finite and at least 0, not {preview(self.offset_bound)}"
-            )
-        if not 1 <= self.largest_ridge < math.inf:
-            raise InvalidParameter(
-                f"largest_ridge must be finite and at least 1, not {preview(self.largest_ridge)}"
-            )
+        for name, minimum in (("prior_norm", 0), ("offset_bound", 0), ("largest_ridge", 1)):
+            if not minimum <= getattr(self, name) < math.inf:
+                raise InvalidParameter(
+                    f"{name} must be finite and at least {minimum}, not {preview(getattr(self, name))}"
+                )
         check_positive(
             regularization=self.regularization,
             tolerance=self.tolerance or MAX_TOLERANCE,

@@ -305,9 +305,8 @@ class InteractivePredictor:
             except PrivlearnError:
                 if not others:
                     raise
-                self._answer_locked(
-                    some, later, admission
-                )  # the refusal may be due to another caller's point
+                # The refusal may be due to another caller's point.
+                self._answer_locked(some, later, admission)
 
     def _answer_locked(self, points: list[Any], later: list[Any], admission: Admission | None) -> None:
         """Answer new points under the lock, if the limit admits them and the caller's remaining points."""
@@ -316,6 +315,7 @@ class InteractivePredictor:
                 "answers could not be made durable: close the session and reopen it from its state"
             )
         with self._state.lock() as locked:
+            # Noise is drawn given all earlier draws, so those of other processes are read first.
             self._remember(locked.records_after(len(self._known)))
             unknown = [point for point in points if self._key(point) not in self._known]
             if admission is not None:
@@ -323,6 +323,7 @@ class InteractivePredictor:
                 admission.check(len(unknown) + following, len(self._known))
             records = self._session.answer(unknown) if unknown else []
             locked.append(records)  # after a failure, the next lock reads whether they are durable
+        # Only after the block: until the commit a crash would undo the answers, and no caller may have them.
         self._remember(records)
 
     def _remember(self, records: Iterable[Record]) -> None:

@@ -56,6 +56,8 @@ class PartyMemory:
         with os.fdopen(descriptor, "wb") as file:
             file.write(json.dumps({"format": _FORMAT, **content}).encode())
             sync(file)
+        # The rename is atomic, so a crash leaves the old or the new file; it survives a power failure only once the
+        # directory is on the disk too.
         self._new.replace(self._path)
         sync_directory(self._path)
 

@@ -272,6 +272,8 @@ class PartyRun:
         self._compute_sums(parts[2:])
         body, question = self._open_question(number, message)
         self._witness.check_question(question)
+        # Stored before a row is read: the rows may decide whether the computation crashes, so the next process must
+        # find that it had begun, and must not try again.
         self._next_question, self._begun = number + 1, number
         self._store()
         try:
@@ -282,6 +284,7 @@ class PartyRun:
             self.stopped = f"question {number} could not be answered: {_describe(error)}"
             self._report(f"The run ends here for this party: {self.stopped}")
             raise ProtocolError(PRIVATE_REASON) from None
+        # Masks of finished sums are deleted, so that a party that is seized later cannot open them.
         for earlier in self._sums[: position.session]:
             earlier.forget()
         self._report(self._progress(number))
@@ -320,6 +323,8 @@ class PartyRun:
         if from_coordinator(message, session, Step.SURVIVORS).round != position.round:
             raise ProtocolError("the list of arrived vectors is sealed for another round")
         shares = self._sums[position.session].reveal(message)
+        # The ledger refuses a second list for the same question, even from a copy of this process: shares for two
+        # lists would open one party's vector.
         self._budget.record_shares(number, message)
         self._witness.record_arrived(number, arrived_in(message, session))
         return [shares]

@@ -131,16 +131,6 @@ def train_together(
         Called with each question before it is asked.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits; with anything else the release is marked "not private".
-
-    Examples
-    --------
-    >>> from privlearn.data.datasets import census_schema, simulated_census
-    >>> agreement = JointTraining(
-    ...     schema=census_schema(), parties={"north": 500, "south": 2500}, epsilon=2.0, delta=1e-5
-    ... )
-    >>> tables = {"north": simulated_census(500, seed=1), "south": simulated_census(2500, seed=2)}
-    >>> print(train_together(agreement, tables).certificate.guarantee)
-    (epsilon = 2, delta = 1e-05)-differential privacy, neighbours: replace_one
     """
     agreement.check_tables(tables)
     randomness = randomness_from(random_state)
