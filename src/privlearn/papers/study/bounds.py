@@ -10,19 +10,7 @@ from privlearn.accounting import gaussian_ratio
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.release.objective import ObjectivePerturbation
 from privlearn.mechanisms.task import Task
-from privlearn.papers.bounds import (
-    GROWTH_RATES,
-    Bound,
-    GrowthRate,
-    Sizes,
-    gamma_length,
-    gaussian_excess,
-    objective_excess,
-    output_excess,
-    pinp_threshold,
-    ra12_noise,
-    tuning_excess,
-)
+from privlearn.papers import bounds
 from privlearn.papers.bounds.growth import ROWS
 from privlearn.papers.study.case import Case
 from privlearn.solvers.losses import HuberHinge, Loss
@@ -74,7 +62,7 @@ def _optimum_lines(case: Case) -> list[tuple[str, str, str]]:
 
 
 def _pinp_lines(case: Case) -> list[tuple[str, str, str]]:
-    sizes = pinp_threshold(
+    sizes = bounds.pinp_threshold(
         case.rows,
         case.regularization,
         case.epsilon,
@@ -115,12 +103,12 @@ def excess_lines(case: Case) -> list[tuple[str, str, str]]:
     """Return lines about a linear model over the columns: (what, how much, what it means)."""
     loss = _smooth(case)
     arguments = (case.rows, case.regularization, case.columns, loss.smoothness, case.failure)
-    length = gamma_length(case.columns, case.sensitivity / case.epsilon, case.failure)
-    mistakes = tuning_excess(case.epsilon, case.candidates, case.failure)
+    length = bounds.gamma_length(case.columns, case.sensitivity / case.epsilon, case.failure)
+    mistakes = bounds.tuning_excess(case.epsilon, case.candidates, case.failure)
     moved = case.gradient_sensitivity
-    noise = ra12_noise(case.epsilon, case.delta, *arguments[:4], gradient=moved)
-    objective = objective_excess(case.epsilon, *arguments, gradient=moved)
-    output = output_excess(case.epsilon, *arguments, gradient=moved)
+    noise = bounds.ra12_noise(case.epsilon, case.delta, *arguments[:4], gradient=moved)
+    objective = bounds.objective_excess(case.epsilon, *arguments, gradient=moved)
+    output = bounds.output_excess(case.epsilon, *arguments, gradient=moved)
     trivial = _zero_loss(loss)
     return [
         (
@@ -134,7 +122,7 @@ def excess_lines(case: Case) -> list[tuple[str, str, str]]:
         _risk(
             "the same with RA12's Gaussian noise",
             "RA12 Theorem 5.1",
-            None if noise is None else gaussian_excess(noise, *arguments),
+            None if noise is None else bounds.gaussian_excess(noise, *arguments),
             trivial,
         ),
         _risk("the same with our Gaussian noise", "RA12 Theorem 5.1", _ours(case, loss, arguments), trivial),
@@ -156,16 +144,16 @@ def _zero_loss(loss: Loss) -> float:
     return float(loss.value(np.array([0.0 if loss.argument == "margin" else 1.0]))[0])
 
 
-def _ours(case: Case, loss: Loss, arguments: tuple[int, float, int, float, float]) -> Bound | None:
+def _ours(case: Case, loss: Loss, arguments: tuple[int, float, int, float, float]) -> bounds.Bound | None:
     """Return the bound of the default, without the tiny noise for the solver's tolerance."""
     task = Task(loss, case.rows, case.columns, 1, case.regularization, 0.0, case.neighbours)
     guarantee = Guarantee(case.epsilon, case.delta, case.neighbours)
     ours = ObjectivePerturbation.calibrate(task, guarantee, "gaussian", "tight")
     raised = ours.effective_regularization > case.regularization
-    return None if raised else gaussian_excess(ours.noise_scale, *arguments)
+    return None if raised else bounds.gaussian_excess(ours.noise_scale, *arguments)
 
 
-def _risk(what: str, source: str, bound: Bound | None, trivial: float) -> tuple[str, str, str]:
+def _risk(what: str, source: str, bound: bounds.Bound | None, trivial: float) -> tuple[str, str, str]:
     if bound is None:
         return what, "none", f"{source} does not apply: Lambda would have to be raised"
     useful = "" if bound.sharp < trivial else f"; VACUOUS: the zero model has J = {trivial:.2g}"
@@ -177,11 +165,11 @@ HEADING = ("bound", "of what", "rows x 2", "epsilon x 2", "columns x 2", "excess
 
 def growth_lines(case: Case) -> list[tuple[str, ...]]:
     """Return the factors of bounds without constants; the first line is the heading."""
-    sizes = Sizes(case.rows, case.columns, case.epsilon, case.accuracy, case.failure, case.queries)
-    return [HEADING, *(_growth_line(rate, sizes) for rate in GROWTH_RATES)]
+    sizes = bounds.Sizes(case.rows, case.columns, case.epsilon, case.accuracy, case.failure, case.queries)
+    return [HEADING, *(_growth_line(rate, sizes) for rate in bounds.GROWTH_RATES)]
 
 
-def _growth_line(rate: GrowthRate, sizes: Sizes) -> tuple[str, ...]:
+def _growth_line(rate: bounds.GrowthRate, sizes: bounds.Sizes) -> tuple[str, ...]:
     changes = (("rows", 2), ("epsilon", 2), ("columns", 2), ("excess", 0.5))
     bounded = "rows" if rate.bounds == ROWS else "excess"  # a bound does not depend on what it bounds
     ratios = (

@@ -6,22 +6,7 @@ from dataclasses import dataclass, replace
 
 from privlearn.errors import InvalidParameter, did_you_mean, preview
 from privlearn.mechanisms.session.pinp import QUERIES
-from privlearn.papers.bounds import (
-    ball_upper_bound,
-    finite_private_noise,
-    finite_upper_bound,
-    finite_useful_noise,
-    fourier_features,
-    fourier_private_noise,
-    fourier_upper_bound,
-    fourier_useful_noise,
-    frequency_moment,
-    linear_accuracy_limit,
-    linear_lower_bound,
-    rbf_accuracy_limit,
-    rbf_lower_bound,
-    sensitivity,
-)
+from privlearn.papers import bounds
 from privlearn.relation import Relation, get_relation
 from privlearn.solvers.losses import Hinge, Loss, losses_of
 
@@ -84,7 +69,7 @@ class Case:
     @property
     def sensitivity(self) -> float:
         """How far one record moves the minimiser."""
-        return self._share * sensitivity(self.rows, self.regularization, lipschitz=self.loss.lipschitz)
+        return self._share * bounds.sensitivity(self.rows, self.regularization, lipschitz=self.loss.lipschitz)
 
     @property
     def _share(self) -> float:
@@ -94,7 +79,7 @@ class Case:
     @property
     def frequencies(self) -> int:
         """Number of random Fourier frequencies in RBHT Theorem 13."""
-        return fourier_features(
+        return bounds.fourier_features(
             self.accuracy,
             self.failure,
             self.regularization,
@@ -108,7 +93,9 @@ class Case:
         """Smallest private scale of Laplace noise."""
         finite = self.kernel == "linear"
         noise, features = (
-            (finite_private_noise, self.columns) if finite else (fourier_private_noise, self.frequencies)
+            (bounds.finite_private_noise, self.columns)
+            if finite
+            else (bounds.fourier_private_noise, self.frequencies)
         )
         lipschitz = self.loss.lipschitz
         return self._share * noise(
@@ -119,8 +106,8 @@ class Case:
     def useful_noise(self) -> float:
         """Largest useful scale of Laplace noise."""
         if self.kernel == "linear":
-            return finite_useful_noise(self.accuracy, self.failure, self.columns)
-        return fourier_useful_noise(self.accuracy, self.failure, self.frequencies)
+            return bounds.finite_useful_noise(self.accuracy, self.failure, self.columns)
+        return bounds.fourier_useful_noise(self.accuracy, self.failure, self.frequencies)
 
     @property
     def upper_bound(self) -> float:
@@ -128,8 +115,8 @@ class Case:
         arguments = (self.accuracy, self.failure, self.rows, self.regularization, self.columns)
         lipschitz = self.loss.lipschitz
         if self.kernel == "linear":
-            return self._share * finite_upper_bound(*arguments, lipschitz=lipschitz)
-        return self._share * fourier_upper_bound(*arguments, self._moment, lipschitz=lipschitz)
+            return self._share * bounds.finite_upper_bound(*arguments, lipschitz=lipschitz)
+        return self._share * bounds.fourier_upper_bound(*arguments, self._moment, lipschitz=lipschitz)
 
     @property
     def ball_bound(self) -> float | None:
@@ -137,7 +124,7 @@ class Case:
         if self.kernel != "linear":
             return None
         arguments = (self.accuracy, self.failure, self.rows, self.regularization, self.columns)
-        return self._share * ball_upper_bound(*arguments, lipschitz=self.loss.lipschitz)
+        return self._share * bounds.ball_upper_bound(*arguments, lipschitz=self.loss.lipschitz)
 
     @property
     def lower_bound(self) -> float:
@@ -149,9 +136,9 @@ class Case:
         arguments = (self.accuracy, self.failure, self.rows, self.regularization)
         bound = 0.0
         if self.has_lower_bound and self.kernel == "linear":
-            bound = linear_lower_bound(*arguments)
+            bound = bounds.linear_lower_bound(*arguments)
         elif self.has_lower_bound:
-            bound = rbf_lower_bound(*arguments, self.gamma)
+            bound = bounds.rbf_lower_bound(*arguments, self.gamma)
         return bound / self.relation.replacing
 
     @property
@@ -165,12 +152,12 @@ class Case:
         if not self.has_lower_bound:
             return 0.0
         if self.kernel == "linear":
-            return linear_accuracy_limit(self.rows, self.regularization)
-        return rbf_accuracy_limit(self.rows, self.regularization)
+            return bounds.linear_accuracy_limit(self.rows, self.regularization)
+        return bounds.rbf_accuracy_limit(self.rows, self.regularization)
 
     @property
     def _moment(self) -> float:
-        return frequency_moment(self.kernel, self.columns, self.gamma)
+        return bounds.frequency_moment(self.kernel, self.columns, self.gamma)
 
 
 def _losses() -> dict[str, type[Loss]]:
