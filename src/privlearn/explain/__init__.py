@@ -16,7 +16,8 @@ from privlearn.imports import export_late
 
 if TYPE_CHECKING:
     from privlearn.explain.drawings import pair_figure
-    from privlearn.explain.uncertainty import Uncertainty, symmetric_noise
+    from privlearn.explain.simulated_errors import symmetric_noise
+    from privlearn.explain.uncertainty import Uncertainty
 else:
     __getattr__ = export_late(__name__)
 

@@ -16,6 +16,17 @@ from scipy.special import ndtri
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, preview
+from privlearn.explain.simulated_errors import (
+    DRAWS,
+    WORLDS,
+    block_sizes,
+    draw_components,
+    draw_isotropic,
+    draw_laplace,
+    root_of,
+    squares,
+    symmetric_noise,
+)
 from privlearn.explain.worst_case import MinimiserShift
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.noise import coordinate_deviation
@@ -26,11 +37,6 @@ from privlearn.release.encoders import KernelEncoder, reads_columns
 
 Kind = Literal["privacy", "confidence"]
 
-WORLDS = 100
-"""Draws of the curvature's own noise, for a parametric bootstrap."""
-
-DRAWS = 100 * WORLDS
-_MAX_DRAWS = 100 * DRAWS
 _BLOCK = 256  # functions at once, to limit memory
 
 MAX_SHIFT = 0.5
@@ -116,7 +122,7 @@ class Uncertainty:
     def half_widths(self, functions: Array, level: float) -> Array:
         """Return, for each row v of ``functions``, a bound on the error of v'w that holds with this probability."""
         if self._shift is not None:
-            return np.sqrt(_squares(functions)) * self._shift.half_width(level)
+            return np.sqrt(squares(functions)) * self._shift.half_width(level)
         parts = np.array_split(functions, max(1, math.ceil(len(functions) / _BLOCK)))
         return np.concatenate([self._half_widths(part, level) for part in parts])
 
@@ -143,7 +149,7 @@ class Uncertainty:
             [
                 self._error_lengths(functions, noise, sampling, count, seed)
                 / np.sqrt(np.resize(ratios, count))
-                for seed, count in enumerate(_blocks(level))
+                for seed, count in enumerate(block_sizes(level))
             ]
         )
         return float(np.quantile(lengths, level) + np.linalg.norm(self._bias(functions), 2))
@@ -158,16 +164,16 @@ class Uncertainty:
         """Draw the length of the vector of errors ``count`` times."""
         generator = np.random.default_rng(seed)
         if self._is_normal:
-            variances = _squares(_root(noise + sampling))
+            variances = squares(root_of(noise + sampling))
             return np.asarray(np.sqrt(generator.standard_normal((count, len(variances))) ** 2 @ variances))
         if self._mechanism.noise == "laplace":
-            errors = _laplace(functions, self._deviation, generator, count)
+            errors = draw_laplace(functions, self._deviation, generator, count)
         else:
-            root = _root(noise)
-            errors = _isotropic(self._mechanism.task.dimension, len(root), generator, count) @ root
-        root = _root(sampling)
+            root = root_of(noise)
+            errors = draw_isotropic(self._mechanism.task.dimension, len(root), generator, count) @ root
+        root = root_of(sampling)
         errors += generator.standard_normal((count, len(root))) @ root
-        return np.sqrt(_squares(errors))
+        return np.sqrt(squares(errors))
 
     def _covariances(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
         """Return the covariances of all functions due to noise, and due to sampling where intervals cover it."""
@@ -185,8 +191,7 @@ class Uncertainty:
         errors = np.abs(self._standard_errors(functions, noise / safe))
         inflated = errors / np.sqrt(np.resize(ratios, errors.shape))
         return np.asarray(
-            np.sqrt(variance) * np.quantile(inflated, level, axis=0)
-            + np.sqrt(_squares(self._bias(functions)))
+            np.sqrt(variance) * np.quantile(inflated, level, axis=0) + np.sqrt(squares(self._bias(functions)))
         )
 
     def _bias(self, functions: Array) -> Array:
@@ -209,7 +214,7 @@ class Uncertainty:
         sampling = (
             np.zeros(len(functions)) if gradients is None else np.einsum("ij,ij->i", moved @ gradients, moved)
         )
-        return _squares(noise), sampling
+        return squares(noise), sampling
 
     def _noise_rows(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
         """Return each function's error over independent noises of deviation 1; and Hessian^-1 v for each function v."""
@@ -259,7 +264,7 @@ class Uncertainty:
         normal: Array = generator.permutation(scores)[:, np.newaxis]
         if self._is_normal:
             return np.broadcast_to(normal, (DRAWS, len(functions)))
-        components = _components(self._mechanism.noise, functions, generator)
+        components = draw_components(self._mechanism.noise, functions, generator)
         return np.asarray(np.sqrt(share) * components + np.sqrt(1.0 - share) * normal)
 
     @property
@@ -378,63 +383,3 @@ def explain_missing_curvature(release: Release) -> str | None:
 def is_likelihood(release: Release) -> bool:
     """Return whether the loss is a likelihood, whose Hessian is also the gradients' covariance."""
     return release.certificate.task.loss.link in ("logistic", "softmax")
-
-
-def symmetric_noise(scale: float, size: int, generator: np.random.Generator) -> Array:
-    """Draw noise as `NoisyCurvature` adds it."""
-    above = np.triu(generator.normal(0.0, scale * math.sqrt(0.5), (size, size)), 1)
-    return np.asarray(above + above.T + np.diag(generator.normal(0.0, scale, size)))
-
-
-def _components(noise: str, functions: Array, generator: np.random.Generator) -> Array:
-    """Draw a noise vector's component along each function, over its deviation.
-
-    CMS11's distribution is the same along all; independent Laplace coordinates occur in output perturbation only.
-    """
-    dimension = functions.shape[1]
-    unit = coordinate_deviation(noise, 1.0, dimension)
-    if noise == "norm_gamma":
-        along = generator.standard_normal((DRAWS, 1))
-        across = generator.chisquare(dimension - 1, (DRAWS, 1)) if dimension > 1 else 0.0
-        return np.asarray(
-            generator.gamma(dimension, size=(DRAWS, 1)) * along / np.sqrt(along**2 + across) / unit
-        )
-    lengths = np.sqrt(np.maximum(_squares(functions), 1e-300))
-    return _laplace(functions / lengths[:, np.newaxis], 1.0, generator, DRAWS)
-
-
-def _laplace(functions: Array, deviation: float, generator: np.random.Generator, count: int) -> Array:
-    """Draw functions of independent Laplace coordinates."""
-    dimension = functions.shape[1]
-    if dimension > MAX_COEFFICIENTS:
-        raise InvalidParameter(
-            f"intervals under Laplace noise are known for at most {MAX_COEFFICIENTS} coefficients: train with "
-            "noise='norm_gamma', or with delta > 0"
-        )
-    draws = generator.laplace(scale=deviation * math.sqrt(0.5), size=(count, dimension))
-    return np.asarray(draws @ functions.T)
-
-
-def _isotropic(dimension: int, size: int, generator: np.random.Generator, count: int) -> Array:
-    """Draw ``size`` coordinates of CMS11's noise vector, over their deviation."""
-    along = generator.standard_normal((count, size))
-    across = generator.chisquare(dimension - size, count) if dimension > size else 0.0
-    radius = generator.gamma(dimension, size=count) / math.sqrt(dimension + 1.0)
-    return np.asarray(along * (radius / np.sqrt(_squares(along) + across))[:, np.newaxis])
-
-
-def _root(covariance: Array) -> Array:
-    """Return a matrix R with R'R = covariance and orthogonal rows, as many as its rank."""
-    lengths, vectors = np.linalg.eigh(covariance)
-    used = lengths > 1e-12 * max(float(lengths[-1]), 1e-300)
-    return np.asarray(np.sqrt(lengths[used])[:, np.newaxis] * vectors[:, used].T)
-
-
-def _blocks(level: float) -> list[int]:
-    """Return the sizes of blocks of draws, so that some twenty lie beyond the level."""
-    count = math.ceil(20.0 / max(1.0 - level, 20.0 / _MAX_DRAWS) / DRAWS)
-    return [DRAWS] * count
-
-
-def _squares(rows: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
