@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
+from privlearn.data.sources import ArrayRows, EncodedRows
 from privlearn.errors import InvalidParameter, SolverError
 from privlearn.solvers import Logistic, Problem, minimise, minimise_multinomial, multinomial
 from tests.support.erm_problems import simulate
@@ -55,6 +56,24 @@ def test_certified_and_equal_to_scikit_learn(kind: Any, lam: float) -> None:
     )
     peer.fit(features, labels, sample_weight=weights)
     np.testing.assert_allclose(found.coefficients, peer.coef_, atol=max(1e-8, 2e-10 / lam))
+
+
+def test_encoded_rows_take_directions_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, labels = three_classes(4800)
+    encoded = EncodedRows(ArrayRows(features), np.array, 5, is_sparse=False)
+    sizes = []
+    product = multinomial.Softmax.product
+
+    def counted(self: multinomial.Softmax, *arguments: Any) -> Any:
+        sizes.append(self.rows.count)
+        return product(self, *arguments)
+
+    monkeypatch.setattr(multinomial.Softmax, "product", counted)
+    for lam in (1e-2, 1e-4):
+        found = minimise_multinomial(encoded, labels, 3, regularization=lam, total=4800)
+        exact = exact_gradient_norm(features, labels, found.coefficients, lam, 4800, np.ones(4800))
+        assert exact <= found.gradient_norm <= 1e-10
+    assert set(sizes) == {600}  # products with all rows would expand them each time
 
 
 def test_two_classes_are_the_logistic_loss() -> None:

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, SolverError, check_positive
 from privlearn.solvers.certifiable import UNDERFLOW, Rounding
-from privlearn.solvers.descent import descend
+from privlearn.solvers.descent import Directions, descend
 from privlearn.solvers.losses import Multinomial
-from privlearn.solvers.newton import SINGLE_PRECISION_LIMIT, ConjugateGradients
+from privlearn.solvers.newton import SINGLE_PRECISION_LIMIT, ConjugateGradients, SampledHessian
 from privlearn.solvers.objective import Point, SmoothObjective
 from privlearn.solvers.problem import (
     Features,
@@ -105,18 +106,20 @@ def minimise_multinomial(
         check_vector("offsets", offsets, n_classes)
     objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt, offsets)
     with threads_for(features):
-        start = _warm_start(objective)
-        solution = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
+        sample = objective.every(STRIDE)
+        start = np.zeros(len(objective.linear)) if sample is None else _warm_start(sample)
+        directions: Directions = ConjugateGradients(objective)
+        # A Hessian product with encoded rows would expand them all again.
+        if sample is not None and isinstance(features, EncodedRows):
+            directions = SampledHessian(sample, start, lambda: ConjugateGradients(objective))
+        solution = descend(objective, directions, start, tolerance, progress)
     return replace(solution, coefficients=solution.coefficients.reshape(n_classes, rows.dimension))
 
 
-def _warm_start(objective: Softmax) -> Array:
-    """Return the minimiser over a sample of the rows, to about the sampling error; zeros for few rows."""
-    start = np.zeros(len(objective.linear))
-    sample = objective.every(STRIDE)
-    if sample is None:
-        return start
-    precision = SAMPLING_ERROR * objective.norm_bound / math.sqrt(sample.rows.count)
+def _warm_start(sample: Softmax) -> Array:
+    """Return the minimiser over a sample of the rows, to about the sampling error."""
+    start = np.zeros(len(sample.linear))
+    precision = SAMPLING_ERROR * sample.norm_bound / math.sqrt(sample.rows.count)
     try:
         directions = ConjugateGradients(sample)
         return descend(sample, directions, start, precision, max_iterations=WARM_ITERATIONS).coefficients
@@ -182,6 +185,7 @@ class Softmax(SmoothObjective):
             stride * self.scales[::stride],
             self.norm_bound,
             self.linear,
+            self.offsets,
         )
 
     def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:

@@ -2,7 +2,7 @@
 
 - `FactorisedHessian`: few columns, so that a d x d matrix can be factorised; L-BFGS pairs correct an old factor.
 - `ConjugateGradients`: many columns; the Hessian is available through its products with vectors.
-- `SampledHessian`: many sparse columns; the same, with the Hessian of a sample of the rows.
+- `SampledHessian`: many sparse columns, or softmax on encoded rows; the same, with the Hessian of a sample of the rows.
 
 A sample is used when one pass over all rows is expensive. Its Hessian is close to the full one; every full step reveals
 how it differs, and L-BFGS pairs correct for that. Directions affect only the number of passes: the certificate is
@@ -31,6 +31,8 @@ class HessianProducts(Protocol):
     """An objective whose Hessian is available through products, in single precision while ``single``."""
 
     single: bool
+
+    def at(self, coefficients: Array) -> Point: ...
 
     def second_derivatives(self, point: Point) -> Any:
         """Return the rows' weights in the Hessian, or the points that determine them where rows are remote."""
@@ -196,7 +198,7 @@ class SampledHessian(Directions):
 
     Parameters
     ----------
-    sample : Objective
+    sample : HessianProducts
         The objective restricted to a sample of rows in memory.
     start : array of shape (d,)
         Point near the minimiser at which the sample's second derivatives are evaluated.
@@ -204,7 +206,9 @@ class SampledHessian(Directions):
         Creates the directions to use once the sampled ones stop making progress.
     """
 
-    def __init__(self, sample: Objective, start: Array, make_fallback: Callable[[], Directions]) -> None:
+    def __init__(
+        self, sample: HessianProducts, start: Array, make_fallback: Callable[[], Directions]
+    ) -> None:
         self._sample = sample
         self._second_derivatives = sample.second_derivatives(sample.at(start))
         self._precondition = sample.preconditioner(self._second_derivatives)
