@@ -247,7 +247,7 @@ def many_trainings(target: Target) -> str:
 def growing_trial(target: Target) -> str:
     """A trial session asked for 6,000 new points, which nobody pays."""
     session = target.trained(
-        "sessions", learner="smooth", epsilon=1.0, delta=1e-6, trial=True, mechanism="function_release"
+        "session", learner="smooth", epsilon=1.0, delta=1e-6, trial=True, mechanism="function_release"
     )
     before, draw = target.resident(), random.Random(5)
     for _ in range(6):

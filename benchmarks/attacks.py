@@ -106,8 +106,8 @@ class Target:
 
     def trained(self, kind: str, **request: Any) -> str:
         """The id of what alice has had trained."""
-        wanted = {"dataset": "census", "learner": "logistic", "epsilon": 0.01, "delta": 1e-8} | request
-        status, content = self.call("POST", f"/v1/{kind}", "alice", wanted)
+        wanted = {"kind": kind, "dataset": "census", "learner": "logistic", "epsilon": 0.01, "delta": 1e-8}
+        status, content = self.call("POST", "/v1/jobs", "alice", wanted | request)
         if status != 202:
             raise RuntimeError(content.decode())
         job: dict[str, Any] = json.loads(content)
@@ -234,7 +234,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="that the quiet server is watched")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, attacked_server(Path(folder)) as target:
-        target.session = target.trained("sessions")
+        target.session = target.trained("session")
         target.call("POST", "/v1/estimates", "bob", ESTIMATE)  # the first one takes seconds
         quiet = Others(target)
         with quiet.watching():
