@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -186,6 +187,12 @@ def configuration(app: FastAPI, owner: Owner) -> uvicorn.Config:
     )
 
 
+def _keep_what_is_loaded() -> None:
+    """Exempt the modules from garbage collection: going through them stops every answer for 100 to 300 ms."""
+    gc.collect()
+    gc.freeze()
+
+
 class _Server(uvicorn.Server):
     """Announces when it answers, and ends waiting requests when it is about to stop."""
 
@@ -198,6 +205,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            _keep_what_is_loaded()
             self._announce()
             notify("READY=1")
 

@@ -73,7 +73,7 @@ def calibrate_training(
     if isinstance(points, pa.Table):
         work = fit_on_stand_ins(estimator(recipe, offered.schema, guarantee, public_points=points), count=2)
     else:
-        work = _cached_fit(offered, recipe, guarantee.delta, points)
+        work = _cached_fit(offered, recipe, guarantee.delta > 0, points)
     return calibrate_fit(work, offered.records, guarantee)
 
 
@@ -108,18 +108,26 @@ def _check_options(mechanism: str, points: Points | None) -> None:
 
 
 @lru_cache(maxsize=32)
-def _cached_fit(offered: OfferedDataSet, recipe: Recipe, delta: float, points: FromSchema | None) -> Fit:
-    """Return the work of a fit, set up once for all epsilons: generated points are factorised here."""
-    guarantee = Guarantee(1.0, delta, offered.settings.neighbours)
+def _cached_fit(offered: OfferedDataSet, recipe: Recipe, approximate: bool, points: FromSchema | None) -> Fit:
+    """Return the work of a fit, set up once for all guarantees: generated points are factorised here."""
+    guarantee = _any_guarantee(offered, approximate)
     return fit_on_stand_ins(estimator(recipe, offered.schema, guarantee, public_points=points), count=2)
+
+
+def _any_guarantee(offered: OfferedDataSet, approximate: bool) -> Guarantee:
+    """Return a guarantee to set up work with that serves every epsilon, and every delta above 0 or none.
+
+    Set up for each delta, work of seconds and megabytes would be anybody's to request again and again.
+    """
+    return Guarantee(1.0, 1e-6 if approximate else 0.0, offered.settings.neighbours)
 
 
 @lru_cache(maxsize=32)  # each holds thousands of synthetic rows
 def _cached_forecast(
-    offered: OfferedDataSet, recipe: Recipe, delta: float, mechanism: str, points: FromSchema | None
+    offered: OfferedDataSet, recipe: Recipe, approximate: bool, mechanism: str, points: FromSchema | None
 ) -> Forecast:
-    """Return a forecast whose synthetic rows are generated and encoded once for all epsilons."""
-    guarantee = Guarantee(1.0, delta, offered.settings.neighbours)
+    """Return a forecast whose synthetic rows are generated and encoded once for all guarantees."""
+    guarantee = _any_guarantee(offered, approximate)
     if mechanism == "model":
         return plan(estimator(recipe, offered.schema, guarantee, public_points=points), offered.records)
     learner = kernel_learner(recipe, offered.schema, guarantee)
@@ -130,8 +138,8 @@ def _cached_forecast(
 def _cached_estimate(
     offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: FromSchema | None
 ) -> dict[str, Any]:
-    forecast = _cached_forecast(offered, recipe, guarantee.delta, mechanism, points)
-    return _as_json(forecast.at(epsilon=guarantee.epsilon))
+    forecast = _cached_forecast(offered, recipe, guarantee.delta > 0, mechanism, points)
+    return _as_json(forecast.at(epsilon=guarantee.epsilon, delta=guarantee.delta))
 
 
 def _as_json(forecast: Forecast) -> dict[str, Any]:
