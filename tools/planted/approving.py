@@ -25,7 +25,7 @@ MUTANTS = [
     Mutant("approval: everybody looks", "privlearn.server.jobs.approvals:_check_reader", "not caller.sees_requests", "False", ASKED),
     Mutant("approval: an approver spends a namesake's share", "privlearn.server.service:Service._context", "caller.role in ('approver', 'auditor')", "False", APPROVED),
     Mutant("approval: an approver sees a namesake's results", "privlearn.server.service:Service._own", "caller.analyst", "caller.name", APPROVED),
-    Mutant("approval: without a purpose", "privlearn.server.service:_approval_within", "not _is_visible(getattr(request, name))", "False", APPROVED),
+    Mutant("approval: without a purpose", "privlearn.server.jobs.admission:time_to_approve", "not _is_visible(getattr(request, name))", "False", APPROVED),
     Mutant("approval: a restored backup runs it again", "privlearn.server.store.store:_end_open_work", "*queue.NOT_BEGUN", "'waiting'", APPROVED),
     Mutant("approval: a revoked key's request", "privlearn.server.jobs.queue:end_revoked", "jobs.c.state.in_(NOT_BEGUN)", "jobs.c.state == 'waiting'", APPROVED),
     Mutant("notices: signed with nothing", "privlearn.server.notices:signature", "hmac.digest(secret.encode(), body, 'sha256')", "hmac.digest(b'', body, 'sha256')", TOLD),

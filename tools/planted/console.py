@@ -39,8 +39,8 @@ MUTANTS = [
     Mutant("console: another schema is a version", "privlearn.server.changes.datasets:check_new_version", "content.digest != old.digest", "False", CHANGES),
     Mutant("console: a job reads whatever is newest", "privlearn.server.jobs.running:run_job", "job.version", "", (*CHANGES, *TRAININGS)),
     Mutant("console: a session reads whatever is newest", "privlearn.server.jobs.sessions:OpenSessions._reopen", "session.version", "", CHANGES),
-    Mutant("console: a retired data set is asked", "privlearn.server.service:_check_guarantee", "context.offered.settings.retired", "False", CHANGES),
+    Mutant("console: a retired data set is asked", "privlearn.server.jobs.admission:check_guarantee", "context.offered.settings.retired", "False", CHANGES),
     Mutant("console: other processes never hear of it", "privlearn.server.holder.catalog:Catalogs.refresh", "state != self.console_state", "False", CHANGES),
-    Mutant("console: done before it is asked", "privlearn.server.pages.change:carry_out", "request.method == 'GET' or text_of(form, 'sure') != 'yes'", "request.method == 'GET'", FORMS),
+    Mutant("console: done before it is asked", "privlearn.server.pages.change:carry_out", "visit.request.method == 'GET' or text_of(form, 'sure') != 'yes'", "visit.request.method == 'GET'", FORMS),
     Mutant("console: a reload makes a second key", "privlearn.server.pages.key_changes:issue.do", "key_id=typed['once'][:16]", "", FORMS),
 ]  # fmt: skip

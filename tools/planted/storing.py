@@ -134,11 +134,11 @@ MUTANTS: list[Mutant | TextMutant] = [
         check_purpose(purpose)
         rule.price(cost)
     """, "pass", GUEST_KINDS),
-    Mutant("service: an epsilon of nothing", "privlearn.server.service:_check_guarantee", "context.guarantee.epsilon < minimum", "False", GUEST_KINDS),
-    Mutant("service: fields of any size", "privlearn.server.service:Service._context", "len(json.dumps(dict(request.fields))) > MAX_FIELD_BYTES", "False", GUEST_KINDS),
+    Mutant("service: an epsilon of nothing", "privlearn.server.jobs.admission:check_guarantee", "context.guarantee.epsilon < minimum", "False", GUEST_KINDS),
+    Mutant("service: fields of any size", "privlearn.server.jobs.admission:check_request", "len(json.dumps(dict(request.fields))) > MAX_FIELD_BYTES", "False", GUEST_KINDS),
     Mutant("service: a kind sees results of others", "privlearn.server.jobs.results:_visible", "query = query.where(jobs.c.analyst == analyst)", "pass", GUEST_KINDS),
     Mutant("service: a price that was not typed", "privlearn.server.pages.choices:Choices.meaning", "NUMBER.fullmatch(text)", "text.isprintable()", PAGES),
-    Mutant("service: any id is looked up", "privlearn.server.pages.page:_check_id", "not re.fullmatch(ID, id)", "False", PAGES),
+    Mutant("service: any id is looked up", "privlearn.server.pages.page:check_id", "not re.fullmatch(ID, id)", "False", PAGES),
     Mutant("service: a training process without its extensions", "privlearn.server.jobs.workers:_train_for", "load_extensions(owner.extensions.modules)", "", KERNEL_MODULES),
     Mutant("service: a session's model is given out", "privlearn.server.service:Service.fetch", "not found.media_type", "False", GUEST_KINDS),
     Mutant("service: results of others", "privlearn.server.service:Service.result", """
@@ -209,7 +209,7 @@ MUTANTS: list[Mutant | TextMutant] = [
     Mutant("weak: a session", "privlearn.sessions.interactive:InteractivePredictor.__init__", "accept_weak_privacy=accept_weak_privacy", "accept_weak_privacy=True", WEAK),
     Mutant("weak: verify calls it private", "privlearn.cli.inspect:verify", "verified.is_private and (not verified.weakness)", "verified.is_private", WEAK_COMMANDS),
     Mutant("weak: a total bought in parts", "privlearn.cli.train.train:complete_schema", "check_strength(shares.total, records, learner.accept_weak_privacy)", "", WEAK_COMMANDS),
-    Mutant("weak: an analyst decides", "privlearn.server.service:Service._check", "weak and (not context.offered.settings.accept_weak_privacy)", "False", WEAK_REQUESTS),
+    Mutant("weak: an analyst decides", "privlearn.server.jobs.admission:check_not_weak", "weak and (not context.offered.settings.accept_weak_privacy)", "False", WEAK_REQUESTS),
     Mutant("weak: a word taken back", "privlearn.server.jobs.running:_reserve", "check_strength(guarantee, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),
     Mutant("unrecorded and unsaid", "privlearn.budget.charge:Charge.check", "budget is None", "False", WEAK),
     Mutant("unrecorded and said too often", "privlearn.budget.charge:Charge.check", "self.secure and self.cost.guarantee.is_private", "True", WEAK),

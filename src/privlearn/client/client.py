@@ -140,10 +140,26 @@ class Client:
         ----------
         kind : str
             One of `kinds`.
-        name, epsilon, delta, trial, public_points, idempotency_key, note, purpose, legal_basis
-            As in `train`.
+        name : str
+            The data set.
+        epsilon, delta : float
+            The price.
+        trial : bool, default=False
+            Use synthetic rows, free of charge, to try the call.
+        public_points : table or "schema", optional
+            Your own points (semi-interactive): the model is good near them. They will be in the release. With "schema"
+            the server generates them.
+        idempotency_key : str, optional
+            A request repeated with the same key returns the same job, charged once. Default: a new key for each call;
+            pass your own to continue a wait that was interrupted.
+        note : str, optional
+            One line for the ledger and the holder.
+        purpose, legal_basis : str, optional
+            What the result is for, and what permits it, each in one line. Required if a second person must approve the
+            request; waiting for the job then includes the approval.
         fields
-            The kind's own fields.
+            The kind's own fields: trainings take ``learner``, one of the data set's learners (default: the first), and
+            sessions ``mechanism``.
 
         Raises
         ------
@@ -158,7 +174,7 @@ class Client:
         return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key), asked)
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
-        """Train, wait, and return the released model, verified; the options are those of `train`."""
+        """Train, wait, and return the released model, verified; the options are those of `ask`."""
         return self.download(self.train(name, "release", epsilon=epsilon, delta=delta, **options))
 
     def open_session(
@@ -169,7 +185,7 @@ class Client:
         Parameters
         ----------
         name, epsilon, delta
-            As in `train`, and so are the options.
+            As in `ask`, and so are the options.
         mechanism : {"model", "function_release", "pinp"}
             ``model``: a private model that stays on the server; any number of answers. The others answer from an
             exact kernel machine with noise at each point.
@@ -182,17 +198,8 @@ class Client:
         name: str,
         kind: Literal["release", "session"],
         *,
-        epsilon: float,
-        delta: float = 0.0,
-        learner: str | None = None,
-        mechanism: str | None = None,
-        public_points: Any = None,
-        trial: bool = False,
         progress: Callable[[str], None] | None = None,
-        idempotency_key: str | None = None,
-        note: str | None = None,
-        purpose: str | None = None,
-        legal_basis: str | None = None,
+        **options: Any,
     ) -> str:
         """Train a model, wait for it, and return the id of the release or session.
 
@@ -201,27 +208,10 @@ class Client:
         name : str
             The data set.
         kind : {"release", "session"}
-        epsilon, delta : float
-            The price.
-        learner : str, optional
-            One of the data set's learners; default: the first.
-        mechanism : str, optional
-            For a session, see `open_session`.
-        public_points : table or "schema", optional
-            Your own points (semi-interactive): the model is good near them. They will be in the release. With "schema"
-            the server generates them.
-        trial : bool, default=False
-            Train on synthetic rows, free of charge, to try the call.
         progress : callable, optional
             Called with each stage's name while waiting.
-        idempotency_key : str, optional
-            A request repeated with the same key returns the same result, charged once. Default: a new key for each
-            call; pass your own to continue a wait that was interrupted.
-        note : str, optional
-            One line for the ledger and the holder.
-        purpose, legal_basis : str, optional
-            What the result is for, and what permits it, each in one line. Required if a second person must approve the
-            request; the wait then includes the approval.
+        options
+            As in `ask`, and required like there.
 
         Raises
         ------
@@ -230,35 +220,16 @@ class Client:
         TrainingFailed
             If it was accepted and failed; the message states whether the cost stands.
         """
-        job = self.ask(
-            kind,
-            name,
-            epsilon=epsilon,
-            delta=delta,
-            trial=trial,
-            public_points=public_points,
-            idempotency_key=idempotency_key,
-            note=note,
-            purpose=purpose,
-            legal_basis=legal_basis,
-            learner=learner,
-            mechanism=mechanism,
-        )
-        return job.wait(progress).id
+        return self.ask(kind, name, **options).wait(progress).id
 
     def evaluate(
         self,
         name: str,
         release_id: str,
         *,
-        epsilon: float,
-        delta: float = 0.0,
         by: Sequence[str] = (),
-        trial: bool = False,
         progress: Callable[[str], None] | None = None,
-        idempotency_key: str | None = None,
-        purpose: str | None = None,
-        legal_basis: str | None = None,
+        **options: Any,
     ) -> Evaluation:
         """Evaluate one of your releases on a data set, wait, and return the evaluation, verified.
 
@@ -270,23 +241,14 @@ class Client:
             One of `releases`.
         by : sequence of str, optional
             Columns whose groups are evaluated separately.
-        epsilon, delta, trial, progress, idempotency_key, purpose, legal_basis
+        progress : callable, optional
             As in `train`.
+        options
+            As in `ask`, and required like there.
         """
         from privlearn.statistics.evaluation import Evaluation
 
-        job = self.ask(
-            "evaluate",
-            name,
-            epsilon=epsilon,
-            delta=delta,
-            trial=trial,
-            idempotency_key=idempotency_key,
-            purpose=purpose,
-            legal_basis=legal_basis,
-            release=release_id,
-            by=list(by),
-        )
+        job = self.ask("evaluate", name, release=release_id, by=list(by), **options)
         return Evaluation.from_bytes(job.result(progress).content)
 
     # --- results and jobs ---

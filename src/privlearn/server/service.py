@@ -6,20 +6,16 @@ Every method takes the caller first. What a caller may not see is answered like 
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import os
 import time
-import unicodedata
 from collections import Counter
 from contextlib import suppress
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
-from sqlalchemy import Connection
 
 from privlearn.budget.composition import Balance
 from privlearn.budget.statement import Entry, Standing
@@ -33,6 +29,13 @@ from privlearn.server.holder.settings import Owner
 from privlearn.server.holder.signing import signing_key
 from privlearn.server.job_kinds.job_kind import JOB_KINDS, JobContext, job_kind, load_job_kinds
 from privlearn.server.jobs import approvals, queue, results
+from privlearn.server.jobs.admission import (
+    check_guarantee,
+    check_not_weak,
+    check_request,
+    record_request,
+    time_to_approve,
+)
 from privlearn.server.jobs.approvals import Approvals
 from privlearn.server.jobs.requests import SESSION, Job, JobRequest, Predictions, ResultInfo, Row
 from privlearn.server.jobs.running import price_job
@@ -53,13 +56,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("privlearn.service")
 
 Item = TypeVar("Item", Job, ResultInfo)
-
-MAX_TEXT_LENGTHS = {"note": 200, "purpose": 500, "legal_basis": 200}
-"""Maximum length of each text of a request, which must be one line."""
-_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and symbols that are invisible."""
-MAX_FIELD_BYTES = 16 * 1024
-"""Size of a request's fields as JSON: they are stored, logged and listed with every job."""
 
 
 class Service:
@@ -165,7 +161,7 @@ class Service:
     def estimate(self, caller: Caller, request: JobRequest) -> dict[str, Any]:
         """Return the cost of a job and its kind's forecast. Reads no record and costs nothing."""
         context = self._context(caller, request)
-        _check_guarantee(context)
+        check_guarantee(context)
         return job_kind(request.kind).estimate(context)
 
     def ask(self, caller: Caller, request: JobRequest, idempotency_key: str = "") -> Job:
@@ -182,8 +178,9 @@ class Service:
         before = queue.find_submission(self.store, caller.name, request, idempotency_key)
         if before is not None:  # already charged, even if the budget has no room for another
             return before
-        self._check(context)
-        approval_within = _approval_within(context.offered, request)
+        check_guarantee(context)
+        check_not_weak(context)
+        approval_within = time_to_approve(context.offered, request)
         price_job(kind, context, context.offered.ledger_of(caller.name))
         if not request.trial:
             check_budget_left(context.offered, caller.name, context.guarantee)
@@ -197,7 +194,7 @@ class Service:
             approval_within=approval_within,
             version=context.offered.version,
             limits=self.owner.limits,
-            record=partial(self._record_request, request, context.offered.version),
+            record=partial(record_request, self.store, request, context.offered.version),
         )
         if job.state == "waiting_for_approval":
             self._outboxes.notify("waits_for_approval", job)
@@ -326,40 +323,12 @@ class Service:
         if caller.role in ("approver", "auditor"):
             raise Forbidden(f"an {caller.role} cannot request jobs. Use an analyst's key.")
         offered, kind = self.dataset(caller, request.dataset), job_kind(request.kind)
-        if request.points is not None and not kind.takes_points:
-            raise InvalidParameter(f"{kind.title} takes no public points. Leave them out.")
-        if len(json.dumps(dict(request.fields))) > MAX_FIELD_BYTES:
-            raise TooLarge(
-                f"the fields are longer than {MAX_FIELD_BYTES} bytes as JSON. Send fewer or shorter ones."
-            )
-        for name, length in MAX_TEXT_LENGTHS.items():
-            text = getattr(request, name)
-            if len(text) > length or not text.isprintable():
-                raise InvalidParameter(f"{name} must be one line of at most {length} characters. Shorten it.")
+        check_request(kind, request)
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         fields = kind.fill_defaults(kind.read(request.fields), offered)
         for result_id, result_kind in kind.input_results(fields).items():
             self.result(caller, result_id, result_kind)
         return JobContext(self.store, caller.name, offered, guarantee, fields, request.points)
-
-    def _record_request(self, request: JobRequest, version: int, connection: Connection, job: Job) -> None:
-        """Write the log's line about a new job."""
-        details = {**request.fields, "job": job.id, "trial": request.trial}
-        details |= {"epsilon": request.epsilon, "delta": request.delta}
-        details |= {name: getattr(request, name) for name in MAX_TEXT_LENGTHS if getattr(request, name)}
-        details |= {"needs_approval_by": job.decide_by} if job.decide_by else {}
-        details |= {"version": version} if version > 1 else {}
-        action = f"asked for {job_kind(request.kind).title}"
-        events.record_with(connection, self.store, job.analyst, action, request.dataset, **details)
-
-    def _check(self, context: JobContext[Any]) -> None:
-        """Refuse guarantees that the holder does not allow, before anything is charged."""
-        _check_guarantee(context)
-        weak = context.offered.weakness(context.guarantee)
-        if weak and not context.offered.settings.accept_weak_privacy:
-            raise InvalidParameter(
-                f"this guarantee is {weak}. The holder does not allow that: use a smaller epsilon or delta."
-            )
 
     def _check_points(self, session: ResultInfo, new: int, before: int) -> None:
         """Refuse new points beyond the session's limit; earlier points are always answered."""
@@ -453,37 +422,6 @@ def _telemetry(endpoint: str | None) -> Telemetry | None:
             "telemetry needs an extra. Install it: pip install 'privlearn[telemetry]'"
         ) from None
     return Telemetry(endpoint)
-
-
-def _check_guarantee(context: JobContext[Any]) -> None:
-    """Check a guarantee against the rules for every kind of job."""
-    if context.offered.settings.retired:
-        raise InvalidParameter(
-            f"data set {context.offered.name!r} is retired. It takes no new requests; its results remain."
-        )
-    if not context.guarantee.is_private:
-        raise InvalidParameter("epsilon must be finite. The server gives out private results only.")
-    minimum = context.offered.settings.least_epsilon
-    if context.guarantee.epsilon < minimum:
-        raise InvalidParameter(f"epsilon must be at least {minimum:g}, the data set's minimum. Request more.")
-
-
-def _approval_within(offered: OfferedDataSet, request: JobRequest) -> timedelta | None:
-    """Return the time in which the request must be approved; ``None`` if it needs no approval."""
-    approval = offered.settings.approval
-    if request.trial or approval is None or not approval.is_needed(request.kind, request.epsilon):
-        return None
-    for name in ("purpose", "legal_basis"):
-        if not _is_visible(getattr(request, name)):
-            raise InvalidParameter(
-                f"{name} is required. A second person must approve this request, and reads it."
-            )
-    return approval.timeout
-
-
-def _is_visible(text: str) -> bool:
-    """Return whether a text has anything to read: more than marks, spaces and fillers."""
-    return any(letter not in _FILLERS and unicodedata.category(letter)[0] in "LNPS" for letter in text)
 
 
 def _analyst(caller: Caller) -> str | None:

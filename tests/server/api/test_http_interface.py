@@ -222,15 +222,31 @@ def test_public_points_can_be_made_from_the_schema(served: Served) -> None:
 
 
 def test_others_see_nothing_of_it(served: Served, session: str) -> None:
+    """What belongs to somebody else is answered, word for word, like what does not exist."""
+    evaluation = {"kind": "evaluate", "dataset": "clinic", "release": "ID", "epsilon": 0.1}
+    for method, path, body in (
+        ("GET", "/v1/jobs/ID", None),
+        ("GET", "/v1/jobs/ID?wait=1", None),
+        ("DELETE", "/v1/jobs/ID", None),
+        ("GET", "/v1/results/ID", None),
+        ("GET", "/v1/results/ID/content", None),
+        ("DELETE", "/v1/sessions/ID", None),
+        ("POST", "/v1/sessions/ID/predictions", ROWS.to_pylist()),
+        ("POST", "/v1/estimates", evaluation),
+        ("POST", "/v1/jobs", evaluation),
+    ):
+        of_alice, of_nobody = (
+            served.bob.request(
+                method,
+                path.replace("ID", id),
+                json=body | {"release": id} if isinstance(body, dict) else body,
+            )
+            for id in (session, "0" * 16)
+        )
+        assert (of_alice.status_code, of_alice.json()) == (404, of_nobody.json()), path
     for path in (f"/v1/results/{session}", f"/v1/jobs/{session}"):
-        assert served.bob.get(path).status_code == 404
         assert served.holder.get(path).status_code == 200
-    unknown = served.bob.get(f"/v1/results/{'0' * 16}").json()
-    assert served.bob.get(f"/v1/results/{session}").json() == unknown
     assert served.bob.get("/v1/results").json() == []
-    assert served.bob.delete(f"/v1/sessions/{session}").status_code == 404
-    rows = served.bob.post(f"/v1/sessions/{session}/predictions", json=ROWS.to_pylist())
-    assert rows.status_code == 404
 
 
 def test_the_budget_names_own_costs_and_the_holder_all(served: Served, session: str) -> None:

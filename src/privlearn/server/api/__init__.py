@@ -27,26 +27,13 @@ from privlearn.server.api import (
     sessions,
 )
 from privlearn.server.api.requests import any_body, body_models
-from privlearn.server.http.callers import REF
+from privlearn.server.http.callers import BODIES, REF
 from privlearn.server.http.problems import Problem
 
 DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that cannot be overspent. Every call except
 `/healthz`, `/readyz`, `/.well-known/privlearn.pem` and `/v1/openapi.json` needs a key:
 `Authorization: Bearer pl_...`. A refused request costs nothing, and its answer gives the reason."""
-_BODIES: tuple[type[BaseModel], ...] = (
-    Problem,
-    approvals.DecisionRequest,
-    analysts.NewAnalyst,
-    analysts.AnalystChange,
-    analysts.ShareRequest,
-    analysts.NewKey,
-    analysts.Rotation,
-    dataset_changes.NewDataSet,
-    dataset_changes.NewVersion,
-    dataset_changes.Retirement,
-)
-"""Models that FastAPI does not find itself: problems, and bodies that our code reads."""
 _MODULES = (
     identity,
     analysts,
@@ -88,7 +75,9 @@ def _description(app: FastAPI) -> dict[str, Any]:
             title="privlearn", version=__version__, description=DESCRIPTION, routes=app.routes, tags=_TAGS
         )
         schemas = description["components"]["schemas"]
-        for model in (*_BODIES, *body_models()):
+        # Models that FastAPI does not find itself: problems, and bodies that our code reads.
+        models: list[type[BaseModel]] = [Problem, *BODIES, *body_models()]
+        for model in models:
             schemas[model.__name__] = model.model_json_schema(ref_template=REF)
         for path in ("/v1/jobs", "/v1/estimates"):  # the kinds of extensions are registered by now
             description["paths"][path]["post"] |= any_body()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from privlearn.server.api import schemas
 from privlearn.server.api.datasets import ShareAnswer
@@ -35,6 +35,10 @@ class DecisionRequest(schemas.Body):
     )
 
 
+def _without_curve(estimate: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in estimate.items() if name != "curve"}
+
+
 class CaseAnswer(Answer):
     """A request with everything to decide by; no record is read for it."""
 
@@ -57,7 +61,7 @@ class CaseAnswer(Answer):
     )
 
     job: JobAnswer = Field(description="The request, with its purpose and legal basis.")
-    estimate: dict[str, Any] = Field(
+    estimate: Annotated[dict[str, Any], BeforeValidator(_without_curve)] = Field(
         description="The answer of `/v1/estimates`, without the curve; empty if it cannot be computed."
     )
     trouble: str = Field(description="Why there is no estimate.")
@@ -84,19 +88,7 @@ async def get_case(request: Request, service: Served, caller: KnownCaller, id: I
     """A request with its estimate, the remaining budget, and other requests of its analyst. Needs a key of an approver,
     an auditor or the holder.
     """
-    case = await run_heavy(request, service.approvals.case, caller, id)
-    return CaseAnswer.of(
-        {
-            "job": case.job,
-            "estimate": {name: value for name, value in case.estimate.items() if name != "curve"},
-            "trouble": case.trouble,
-            "share": case.standing.share,
-            "left": case.standing.left,
-            "obstacle": case.obstacle,
-            "history": case.history,
-            "is_own": case.is_own,
-        }
-    )
+    return CaseAnswer.of(await run_heavy(request, service.approvals.case, caller, id))
 
 
 @router.post(

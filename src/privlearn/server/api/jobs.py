@@ -15,6 +15,7 @@ from privlearn.server.api.schemas import (
     Answer,
     GuaranteeAnswer,
     Id,
+    OfRequest,
     RequestedPage,
     with_example,
 )
@@ -111,7 +112,7 @@ class EstimateAnswer(Answer):
     )
 
 
-class JobAnswer(Answer):
+class JobAnswer(OfRequest):
     """A job: the request and its state. The time that it takes depends on the records, so times are coarse."""
 
     model_config = with_example(
@@ -141,13 +142,6 @@ class JobAnswer(Answer):
         }
     )
 
-    id: str = Field(description="Id of the job.")
-    analyst: str = Field(description="The analyst who requested it.")
-    dataset: str = Field(description="The data set that it reads.")
-    kind: str = Field(description="Kind of the job.")
-    fields: dict[str, Any] = Field(description="The fields of the request that belong to its kind.")
-    guarantee: GuaranteeAnswer = Field(description="Its price.")
-    trial: bool = Field(description="Whether it uses synthetic rows, free of charge.")
     state: State = Field(description="State of the job.")
     created: str = Field(description="Time of the request (UTC).")
     started: str = Field(description="Time at which it began; empty: not yet.")

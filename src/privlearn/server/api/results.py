@@ -13,6 +13,7 @@ from privlearn.server.api.schemas import (
     Answer,
     GuaranteeAnswer,
     Id,
+    OfRequest,
     RequestedPage,
     with_example,
 )
@@ -27,7 +28,7 @@ router = APIRouter(prefix="/v1", tags=["results"])
 _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 
 
-class ResultAnswer(Answer):
+class ResultAnswer(OfRequest):
     """The result of a job, without its content."""
 
     model_config = with_example(
@@ -47,13 +48,6 @@ class ResultAnswer(Answer):
         }
     )
 
-    id: str = Field(description="Id of the result, and of the job that produced it.")
-    analyst: str = Field(description="The analyst who requested it.")
-    dataset: str = Field(description="The data set that it is about.")
-    kind: str = Field(description="Kind of the job.")
-    fields: dict[str, Any] = Field(description="The fields of the request that belong to its kind.")
-    guarantee: GuaranteeAnswer = Field(description="Its privacy guarantee.")
-    trial: bool = Field(description="Whether it was computed from synthetic rows.")
     created: str = Field(description="Time at which it became available (UTC).")
     state: Literal["open", "closed"] | None = Field(
         description="State of a session: a closed session answers no more. Null for other kinds."

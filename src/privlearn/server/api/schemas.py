@@ -62,6 +62,18 @@ class GuaranteeAnswer(Answer):
     )
 
 
+class OfRequest(Answer):
+    """What a job and its result have of the request; both have the job's id."""
+
+    id: str = Field(description="Id of the job, and of its result.")
+    analyst: str = Field(description="The analyst who requested it.")
+    dataset: str = Field(description="The data set that it is about.")
+    kind: str = Field(description="Kind of the job.")
+    fields: dict[str, Any] = Field(description="The fields of the request that belong to its kind.")
+    guarantee: GuaranteeAnswer = Field(description="Its price, and the guarantee of its result.")
+    trial: bool = Field(description="Whether it uses synthetic rows, free of charge.")
+
+
 class Amount(Answer):
     """An amount of a budget."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
 
 from privlearn.data.schema.public import PublicModel
 from privlearn.errors import SchemaError, is_loopback
@@ -203,18 +203,7 @@ class Telemetry(PublicModel):
         ``OTEL_EXPORTER_OTLP_CERTIFICATE``.
     """
 
-    endpoint: StrictStr | None = None
-
-    @field_validator("endpoint")
-    @classmethod
-    def _check_encryption(cls, endpoint: str | None) -> str | None:
-        parts = urlsplit(endpoint or "https://none")
-        encrypted = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
-        if not encrypted or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
-            raise ValueError(
-                "must be https://HOST/v1/traces without a password: traces would be sent in the clear otherwise"
-            )
-        return endpoint
+    endpoint: BaseAddress | None = None
 
 
 def _read_secret(path: Path, setting: str) -> str:

@@ -114,8 +114,13 @@ ID = r"^[0-9a-f]{16}$"
 REF = "#/components/schemas/{model}"
 
 
+BODIES: list[type[BaseModel]] = []
+"""The models that `json_body` reads."""
+
+
 def json_body(model: type[Model]) -> Callable[..., Awaitable[Model]]:
     """Return a dependency that reads the body as this model."""
+    BODIES.append(model)
 
     async def read(request: Request, _: KnownCaller) -> Model:
         kind_sent(request, (JSON,))

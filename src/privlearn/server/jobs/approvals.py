@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import update
 
-from privlearn.budget.statement import Standing
+from privlearn.budget.composition import Amount
+from privlearn.budget.statement import Share, Standing
 from privlearn.budget.storage import excluding
 from privlearn.errors import InvalidParameter, PrivlearnError
 from privlearn.server.access.keys import HOLDER, Caller
@@ -148,6 +150,14 @@ class Case:
     history: list[Job]
     is_own: bool
 
+    @property
+    def share(self) -> Share | None:
+        return self.standing.share
+
+    @property
+    def left(self) -> Amount:
+        return self.standing.left
+
 
 class Approvals:
     """What approvers may do; the holder and auditors may look.
@@ -223,10 +233,11 @@ class Approvals:
 
     def _find(self, caller: Caller, job_id: str) -> tuple[Job, OfferedDataSet]:
         """Return a job that needs or needed approval, about a data set that the caller may see."""
-        job = queue.find(self._store, job_id)
-        if not job.decide_by or job.dataset not in self._names(caller):
-            raise NotFound("there is no request with this id. List the waiting requests to find it.")
-        return job, self._catalogs.now.get(caller, job.dataset)
+        with suppress(NotFound):
+            job = queue.find(self._store, job_id)
+            if job.decide_by and job.dataset in self._names(caller):
+                return job, self._catalogs.now.get(caller, job.dataset)
+        raise NotFound("there is no request with this id. List the waiting requests to find it.")
 
     def _names(self, caller: Caller) -> list[str]:
         return [offered.name for offered in self._catalogs.now.visible_to(caller)]

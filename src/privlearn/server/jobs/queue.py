@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any, get_args
 
@@ -29,7 +30,7 @@ from privlearn.budget.tables import entries
 from privlearn.guarantee import Guarantee
 from privlearn.server.holder.settings import DEFAULT_LIMITS, Limits
 from privlearn.server.job_kinds.job_kind import job_kind
-from privlearn.server.jobs.requests import Job, JobRequest, State, request_columns
+from privlearn.server.jobs.requests import AcceptedRequest, Job, JobRequest, State, request_columns
 from privlearn.server.refusals import Conflict, NotFound, TooMany
 from privlearn.server.store.events import record_with
 from privlearn.server.store.tables import EVERYTHING, ListPage, jobs, keys
@@ -311,15 +312,9 @@ def _insert(
             key_id=key_id,
             dataset=request.dataset,
             version=version,
-            kind=request.kind,
             fields=dict(request.fields),
-            epsilon=guarantee.epsilon,
-            delta=guarantee.delta,
-            neighbours=guarantee.neighbours,
-            trial=request.trial,
-            note=request.note,
-            purpose=request.purpose,
-            legal_basis=request.legal_basis,
+            **guarantee.to_dict(),
+            **{name: getattr(request, name) for name in ("kind", "trial", "note", "purpose", "legal_basis")},
             decide_by="" if approval_within is None else as_text(moment + approval_within),
             points=request.points_bytes(),
             idempotency_key=key or None,
@@ -334,7 +329,7 @@ def _insert(
 def _row(connection: Connection, job_id: str) -> Row[Any]:
     row = connection.execute(select(*_COLUMNS).where(jobs.c.id == job_id)).one_or_none()
     if row is None:
-        raise NotFound("there is no job with this id. List your jobs to find it.")
+        raise NotFound("there is no job with this id. List yours to find it.")  # as for a job of others
     return row
 
 
@@ -346,21 +341,10 @@ def _lease(connection: Connection, store: str) -> str:
     return as_text(clock(connection, store) + timedelta(seconds=LEASE_SECONDS))
 
 
+_OF_JOB = [
+    field.name for field in fields(Job) if field.name not in {of.name for of in fields(AcceptedRequest)}
+]
+
+
 def _as_job(row: Row[Any]) -> Job:
-    return Job(
-        **request_columns(row),
-        state=row.state,
-        created=row.created,
-        started=row.started,
-        finished=row.finished,
-        failure=row.failure,
-        attempts=row.attempts,
-        note=row.note,
-        purpose=row.purpose,
-        legal_basis=row.legal_basis,
-        decide_by=row.decide_by,
-        decided=row.decided,
-        decided_by=row.decided_by,
-        decision=row.decision,
-        key_id=row.key_id,
-    )
+    return Job(**request_columns(row), **{name: getattr(row, name) for name in _OF_JOB})

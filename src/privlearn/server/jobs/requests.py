@@ -109,16 +109,9 @@ class AcceptedRequest:
 
 def request_columns(row: Any) -> dict[str, Any]:
     """Return the attributes of `AcceptedRequest` from a row with a job's columns."""
-    return {
-        "id": row.id,
-        "analyst": row.analyst,
-        "dataset": row.dataset,
-        "version": row.version,
-        "kind": row.kind,
-        "fields": row.fields,
-        "guarantee": Guarantee(row.epsilon, row.delta, row.neighbours),
-        "trial": bool(row.trial),
-    }
+    same = {name: getattr(row, name) for name in ("id", "analyst", "dataset", "version", "kind", "fields")}
+    guarantee = Guarantee(row.epsilon, row.delta, row.neighbours)
+    return same | {"guarantee": guarantee, "trial": bool(row.trial)}
 
 
 @dataclass(frozen=True, kw_only=True)

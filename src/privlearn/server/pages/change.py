@@ -5,58 +5,24 @@ The second page repeats everything that was typed and is checked like the first:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import FormData
 
 from privlearn.errors import DataError, InvalidParameter, SchemaError
-from privlearn.server.access.keys import Caller
 from privlearn.server.changes.commands import Command, CommandField
-from privlearn.server.pages.choices import NUMBER, as_sentence, is_form_token, new_form_token
-from privlearn.server.pages.page import render, text_of
+from privlearn.server.pages.choices import as_sentence, check_form_token, new_form_token
+from privlearn.server.pages.page import Form, Visit, text_of
+from privlearn.server.pages.signing import Holder
 from privlearn.server.refusals import Conflict, Forbidden, NotFound
 
 Typed = Mapping[str, str]
+Summary = Sequence[tuple[str, str]]
 _REFUSED = (Conflict, DataError, Forbidden, InvalidParameter, NotFound, SchemaError)
-
-
-@dataclass(frozen=True)
-class Change:
-    """The form of a change.
-
-    Attributes
-    ----------
-    title, lead : str
-    back : tuple of str
-        Address and title of the page to return to.
-    fields : tuple of CommandField
-        If empty, the change starts with the question.
-    notes : tuple of str
-        What to know before filling in the form.
-    """
-
-    title: str
-    lead: str
-    back: tuple[str, str]
-    fields: tuple[CommandField, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def change_form(
-    command: Command,
-    back: tuple[str, str],
-    title: str = "",
-    lead: str = "",
-    fields: tuple[CommandField, ...] = (),
-    notes: tuple[str, ...] = (),
-) -> Change:
-    """Return the form of a command; title, lead and fields replace those of the command if they are given."""
-    return Change(title or command.title, lead or command.lead, back, fields or command.fields, notes)
-
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -66,80 +32,116 @@ def command_page(router: APIRouter, command: Command) -> Callable[[Endpoint], En
     return router.api_route(command.page, methods=["GET", "POST"])
 
 
-def confirm(
-    request: Request,
-    caller: Caller,
-    form: FormData,
-    change: Change,
-    question: Question,
-    do: Callable[[], None],
-) -> Response:
-    """Ask the question of a command without fields, and carry it out once it is confirmed."""
-    return carry_out(request, caller, change, form, lambda _: question, lambda _: do())
-
-
 @dataclass(frozen=True)
-class Question:
-    """The question before a change: what will be done, its consequences, and the button that confirms."""
+class Change:
+    """A command as its pages show it.
 
-    button: str
-    summary: tuple[tuple[str, str], ...] = ()
-    consequences: tuple[str, ...] = ()
+    Attributes
+    ----------
+    command : Command
+    back : tuple of str
+        Address and title of the page to return to.
+    title, lead : str
+    fields : tuple of CommandField
+        If empty, the change starts with the question.
+    notes : tuple of str
+        What to know before filling in the form.
+    """
 
-    @classmethod
-    def about(cls, command: Command, summary: tuple[tuple[str, str], ...], *consequences: str) -> Question:
-        """Return the question before a command; ``consequences`` come in addition to the command's own."""
-        return cls(command.button, summary, (*consequences, *command.consequences))
-
-
-Ask = Callable[[Typed], Question]
-"""Checks the typed values and returns the question; raises if the change is not possible."""
+    command: Command
+    back: tuple[str, str]
+    title: str
+    lead: str
+    fields: tuple[CommandField, ...]
+    notes: tuple[str, ...]
 
 
 def carry_out(
-    request: Request,
-    caller: Caller,
-    change: Change,
+    visit: Visit,
     form: FormData,
-    ask: Ask,
-    do: Callable[[Typed], Response | None],
+    command: Command,
+    back: tuple[str, str],
+    ask: Callable[[Typed], Summary],
+    do: Callable[[Typed], Response | str | None],
+    *,
+    title: str = "",
+    lead: str = "",
+    fields: tuple[CommandField, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> Response:
     """Return the form, then the question for a filled-in form, then the result of a confirmed question.
 
-    ``do`` may return a page; without one, the browser is sent to ``change.back``.
+    Parameters
+    ----------
+    ask : callable
+        Checks the typed values and returns what will be done; raises if the change is not possible.
+    do : callable
+        Makes the change. It may return a page, or the address of one; without, the browser is sent to ``back``.
+    title, lead, fields, notes
+        Of the pages; title, lead and fields are those of the command if they are not given.
     """
-    if request.method == "GET" and change.fields:
-        return _form(request, caller, change, {})
+    change = Change(
+        command, back, title or command.title, lead or command.lead, fields or command.fields, notes
+    )
+    if visit.request.method == "GET" and change.fields:
+        return _form(visit, change, {})
     typed = {one.name: text_of(form, one.name) for one in change.fields}
     try:
-        question = ask(typed)
-        if request.method == "GET" or text_of(form, "sure") != "yes":
-            return _question(request, caller, change, typed, question)
-        once = text_of(form, "once")
-        if not is_form_token(once):
-            raise InvalidParameter(
-                "this form is not from this server. Open the page again, check it, then press the button."
+        summary = ask(typed)
+        if visit.request.method == "GET" or text_of(form, "sure") != "yes":
+            return visit.render(
+                "confirm.html", change=change, typed=typed, summary=summary, once=new_form_token()
             )
-        return do({**typed, "once": once}) or RedirectResponse(change.back[0], 303)
+        found = do({**typed, "once": check_form_token(text_of(form, "once"))})
+        return found if isinstance(found, Response) else RedirectResponse(found or back[0], 303)
     except _REFUSED as error:
         if not change.fields:
             raise
-        return _form(request, caller, change, typed, error)
+        return _form(visit, change, typed, error)
 
 
-def _form(
-    request: Request, caller: Caller, change: Change, typed: Typed, error: Exception | None = None
-) -> Response:
+_NOUNS = {"name": "Name", "dataset": "Data set", "id": "Key"}
+
+
+def add_pages(
+    router: APIRouter,
+    command: Command,
+    back: tuple[str, str],
+    check: Callable[..., object],
+    act: Callable[..., None],
+) -> None:
+    """Add the pages of a command that its address and its fields describe completely.
+
+    Parameters
+    ----------
+    check, act : callable
+        Called with the service and the names in the address, in its order; ``act`` also with the caller, and with
+        the values of the fields. Where what ``check`` returns has an attribute of a field's name, the form begins with
+        its value.
+    """
+
+    def page(visit: Holder, form: Form) -> Response:
+        named = visit.request.path_params
+        found = check(visit.service, *named.values())
+        fields = tuple(replace(one, value=getattr(found, one.name, one.value)) for one in command.fields)
+
+        def ask(typed: Typed) -> Summary:
+            typed_in = [(one.label, typed[one.name]) for one in fields]
+            return [*((_NOUNS[name], value) for name, value in named.items()), *typed_in]
+
+        def do(typed: Typed) -> None:
+            act(visit.service, visit.caller, *named.values(), *(typed[one.name] for one in fields))
+
+        place, heading = (text.format(**named) for text in back)
+        title = f"{command.title}: {', '.join(named.values())}"
+        return carry_out(visit, form, command, (place, heading), ask, do, title=title, fields=fields)
+
+    command_page(router, command)(page)
+
+
+def _form(visit: Visit, change: Change, typed: Typed, error: Exception | None = None) -> Response:
     errors = {} if error is None else _errors_by_field(error, change)
-    return render(
-        request, caller, "change.html", 422 if errors else 200, change=change, typed=typed, errors=errors
-    )
-
-
-def _question(request: Request, caller: Caller, change: Change, typed: Typed, question: Question) -> Response:
-    return render(
-        request, caller, "confirm.html", change=change, typed=typed, question=question, once=new_form_token()
-    )
+    return visit.render("change.html", 422 if errors else 200, change=change, typed=typed, errors=errors)
 
 
 def _errors_by_field(error: Exception, change: Change) -> dict[str, str]:
@@ -151,9 +153,3 @@ def _errors_by_field(error: Exception, change: Change) -> dict[str, str]:
         return {"": as_sentence(error)}
     named = InvalidParameter(text.removeprefix(f"{first}: "))
     return {first: as_sentence(named)}
-
-
-def number_in(typed: Typed, name: str) -> float:
-    if not NUMBER.fullmatch(typed[name]):
-        raise InvalidParameter(f"{name}: this is not a number. Write it like 0.5 or 1e-6")
-    return float(typed[name])

@@ -126,6 +126,22 @@ def is_form_token(text: str) -> bool:
     return _ONCE.fullmatch(text) is not None
 
 
+def check_form_token(text: str) -> str:
+    """Return the token of a form that was sent; refuse a form that is not from this server."""
+    if not is_form_token(text):
+        raise InvalidParameter(
+            "this form is not from this server. Open the page again, check it, then press the button."
+        )
+    return text
+
+
+def number_in(typed: Mapping[str, str], name: str) -> float:
+    """Return the number that was typed into a field."""
+    if not NUMBER.fullmatch(typed[name]):
+        raise InvalidParameter(f"{name}: this is not a number. Write it like 0.5 or 1e-6")
+    return float(typed[name])
+
+
 def errors_by_field(error: Exception) -> dict[str, str]:
     """Return the error's sentence under its field, or under "" for the whole form."""
     text = str(error)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Query
 from fastapi.responses import Response, StreamingResponse
 
 from privlearn.budget.statement import Share
 from privlearn.server.access.keys import list_keys
 from privlearn.server.holder.datasets import OfferedDataSet
-from privlearn.server.http.callers import Served
 from privlearn.server.http.media_types import CSV
 from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE, OPEN_SESSION
 from privlearn.server.pages.desk import entries_of
 from privlearn.server.pages.formatting import KEYS, MAX_STEPS, spending_figure
-from privlearn.server.pages.page import Before, page_router, render
+from privlearn.server.pages.page import Before, page_router
 from privlearn.server.pages.signing import Auditor, Holder
 from privlearn.server.refusals import NotFound
 from privlearn.server.store.log_file import csv_lines, json_lines
@@ -29,10 +28,9 @@ BeforeLine = Annotated[int | None, Query(ge=0, lt=2**31)]
 
 
 @router.get("/console")
-def console(request: Request, service: Served, caller: Auditor) -> Response:
-    return render(
-        request,
-        caller,
+def console(visit: Auditor) -> Response:
+    service, caller = visit.service, visit.caller
+    return visit.render(
         "console.html",
         datasets=[(offered, service.budget(caller, offered.name)) for offered in service.datasets(caller)],
         running_jobs=service.running_jobs(caller),
@@ -43,18 +41,17 @@ def console(request: Request, service: Served, caller: Auditor) -> Response:
 
 
 @router.get("/console/{name}")
-def budget(request: Request, service: Served, caller: Auditor, name: str, before: Before) -> Response:
+def budget(visit: Auditor, name: str, before: Before) -> Response:
+    service, caller = visit.service, visit.caller
     offered, standing = service.dataset(caller, name), service.budget(caller, name)
-    return render(
-        request,
-        caller,
+    return visit.render(
         "budget.html",
         offered=offered,
         part=standing,
         overruns=service.overruns[name],
         shares=_shares(offered),
         history=spending_figure(service.spending(caller, name, MAX_STEPS), standing, name),
-        entries=entries_of(service, caller, name, before),
+        entries=entries_of(visit, name, before),
         declared=name in service.owner.datasets,
         made=service.catalogs.console_state.datasets.get(name),
         table_name=service.owner.console.name_of,
@@ -63,38 +60,26 @@ def budget(request: Request, service: Served, caller: Auditor, name: str, before
 
 
 @router.get("/keys")
-def keys(request: Request, service: Served, caller: Holder) -> Response:
-    return render(
-        request,
-        caller,
-        "keys.html",
-        keys=list_keys(service.store),
-        commands=KEYS,
-        may_change=service.owner.console.changes,
-    )
+def keys(visit: Holder) -> Response:
+    found, may_change = list_keys(visit.service.store), visit.service.owner.console.changes
+    return visit.render("keys.html", keys=found, commands=KEYS, may_change=may_change)
 
 
 @router.get("/log")
-def log(request: Request, service: Served, caller: Auditor, before: BeforeLine = None) -> Response:
-    found = service.events(caller, _LINES, before)
-    return render(
-        request,
-        caller,
-        "log.html",
-        events=found,
-        before=before,
-        older=found[-1].id if len(found) == _LINES else None,
-    )
+def log(visit: Auditor, before: BeforeLine = None) -> Response:
+    found = visit.service.events(visit.caller, _LINES, before)
+    older = found[-1].id if len(found) == _LINES else None
+    return visit.render("log.html", events=found, before=before, older=older)
 
 
 @router.get("/log.{form}")
-def log_file(service: Served, caller: Auditor, form: str) -> Response:
+def log_file(visit: Auditor, form: str) -> Response:
     """Stream the whole log, to archive it or verify it elsewhere."""
     if form not in _FILES:
         raise NotFound("the log is given out as log.jsonl or log.csv: choose one")
     lines, media_type = _FILES[form]
     name = {"Content-Disposition": f'attachment; filename="log.{form}"'}
-    return StreamingResponse(lines(service.store), media_type=media_type, headers=name)
+    return StreamingResponse(lines(visit.service.store), media_type=media_type, headers=name)
 
 
 _FILES = {"jsonl": (json_lines, "application/jsonl"), "csv": (csv_lines, CSV)}

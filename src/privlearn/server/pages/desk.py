@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import Request
 from fastapi.responses import Response
 
 from privlearn.budget.statement import Entry
-from privlearn.server.access.keys import Caller
-from privlearn.server.http.callers import Served
 from privlearn.server.http.media_types import CSV, table_bytes
 from privlearn.server.pages.columns import column_views, target_range
 from privlearn.server.pages.formatting import MAX_STEPS, dataset_commands, spending_figure
-from privlearn.server.pages.page import Before, ListPage, download, list_page, page_router, render
+from privlearn.server.pages.page import Before, ListPage, Visit, download, list_page, page_router
 from privlearn.server.pages.signing import Analyst
-from privlearn.server.service import Service
 
 router = page_router()
 
@@ -22,27 +18,20 @@ _SYNTHETIC_ROWS = 1000
 
 
 @router.get("/desk")
-def desk(request: Request, service: Served, caller: Analyst) -> Response:
-    offered = service.datasets(caller)
-    shares = [service.budget(caller, one.name).share for one in offered]
-    return render(
-        request,
-        caller,
-        "desk.html",
-        datasets=list(zip(offered, shares, strict=True)),
-        jobs=service.jobs(caller, LATEST),
-    )
+def desk(visit: Analyst) -> Response:
+    service, caller = visit.service, visit.caller
+    datasets = [(one, service.budget(caller, one.name).share) for one in service.datasets(caller)]
+    return visit.render("desk.html", datasets=datasets, jobs=service.jobs(caller, LATEST))
 
 
 @router.get("/desk/{name}")
-def dataset(request: Request, service: Served, caller: Analyst, name: str, before: Before) -> Response:
+def dataset(visit: Analyst, name: str, before: Before) -> Response:
+    service, caller = visit.service, visit.caller
     offered, standing = service.dataset(caller, name), service.budget(caller, name)
     share, target = standing.share, offered.schema.target
     assert share is not None  # an analyst without a share does not see the data set
     assert target is not None  # nothing is offered without one
-    return render(
-        request,
-        caller,
+    return visit.render(
         "dataset.html",
         offered=offered,
         part=share,
@@ -51,23 +40,23 @@ def dataset(request: Request, service: Served, caller: Analyst, name: str, befor
         target=target,
         target_range=target_range(target),
         history=spending_figure(service.spending(caller, name, MAX_STEPS), share, "your share"),
-        entries=entries_of(service, caller, name, before),
-        commands=dataset_commands(str(request.base_url), name, next(iter(offered.learners))),
+        entries=entries_of(visit, name, before),
+        commands=dataset_commands(str(visit.request.base_url), name, next(iter(offered.learners))),
     )
 
 
-def entries_of(service: Service, caller: Caller, name: str, before: str | None) -> ListPage[Entry]:
+def entries_of(visit: Visit, name: str, before: str | None) -> ListPage[Entry]:
     """Return one page of the ledger entries that the caller may see, newest first."""
     return list_page(
-        lambda limit: service.entries(caller, name, limit, before)[::-1],
+        lambda limit: visit.service.entries(visit.caller, name, limit, before)[::-1],
         before,
         lambda entry: entry.reservation,
     )
 
 
 @router.get("/desk/{name}/made-up.csv")
-def synthetic_rows(service: Served, caller: Analyst, name: str) -> Response:
+def synthetic_rows(visit: Analyst, name: str) -> Response:
     """Return synthetic rows without the target, for trials."""
-    offered = service.dataset(caller, name)
+    offered = visit.service.dataset(visit.caller, name)
     rows = offered.synthetic(_SYNTHETIC_ROWS).select(list(offered.schema.columns))
     return download(table_bytes(rows, CSV), CSV, f"{name}-made-up.csv")

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 
-from fastapi import Request
 from fastapi.responses import Response
 
+from privlearn.server.access.keys import KeyInfo
 from privlearn.server.changes import commands
 from privlearn.server.changes import keys as changes
 from privlearn.server.changes.analysts import all_analysts
 from privlearn.server.changes.keys import end_of_day
-from privlearn.server.http.callers import Served
-from privlearn.server.pages.change import (
-    Question,
-    Typed,
-    carry_out,
-    change_form,
-    command_page,
-    confirm,
-    number_in,
-)
-from privlearn.server.pages.page import Form, PageId, page_router, render
+from privlearn.server.pages.change import Summary, Typed, add_pages, carry_out, command_page
+from privlearn.server.pages.choices import number_in
+from privlearn.server.pages.page import Form, PageId, check_id, page_router
 from privlearn.server.pages.signing import Holder
+from privlearn.server.service import Service
 from privlearn.server.timing import as_text, now
 
 router = page_router()
@@ -35,71 +27,62 @@ _MONITOR = "a monitor, which may only read the server's metrics"
 
 
 @command_page(router, commands.ISSUE_KEY)
-def issue(request: Request, service: Served, caller: Holder, form: Form, analyst: str = "") -> Response:
+def issue(visit: Holder, form: Form, analyst: str = "") -> Response:
+    service = visit.service
     people = [(one.name, one.title or one.name) for one in all_analysts(service) if not one.disabled]
     owner_field, expires = commands.ISSUE_KEY.fields
     fields = (replace(owner_field, value=analyst, options=(*people, ("", _MONITOR))), _with_default(expires))
-    change = change_form(commands.ISSUE_KEY, _KEYS, fields=fields)
 
-    def ask(typed: Typed) -> Question:
+    def ask(typed: Typed) -> Summary:
         changes.check_new_key(service, _role(typed), typed["of"], None)
         end_of_day(typed["expires"])
-        summary = (("For", typed["of"] or _MONITOR), ("Valid through", f"{typed['expires']} (UTC)"))
-        return Question.about(commands.ISSUE_KEY, summary)
+        return ("For", typed["of"] or _MONITOR), ("Valid through", f"{typed['expires']} (UTC)")
 
     def do(typed: Typed) -> Response:
         ends = end_of_day(typed["expires"])
         key = changes.issue_key(
-            service, caller, _role(typed), typed["of"], expires=ends, key_id=typed["once"][:16]
+            service, visit.caller, _role(typed), typed["of"], expires=ends, key_id=typed["once"][:16]
         )
         whose = typed["of"] or "a monitor"
-        return render(request, caller, "new_key.html", key=key, whose=whose, expires=as_text(ends), old="")
+        return visit.render("new_key.html", key=key, whose=whose, expires=as_text(ends), old="")
 
-    return carry_out(request, caller, change, form, ask, do)
+    return carry_out(visit, form, commands.ISSUE_KEY, _KEYS, ask, do, fields=fields)
 
 
 @command_page(router, commands.ROTATE_KEY)
-def rotate(request: Request, service: Served, caller: Holder, form: Form, id: PageId) -> Response:
+def rotate(visit: Holder, form: Form, id: PageId) -> Response:
+    service = visit.service
     old = changes.check_rotation(service, id, 0.0).caller
     whose = old.analyst or f"the {old.role}"
     overlap_field, expires = commands.ROTATE_KEY.fields
-    fields = (overlap_field, _with_default(expires))
-    change = change_form(commands.ROTATE_KEY, _KEYS, f"Rotate the key of {whose}", fields=fields)
 
-    def ask(typed: Typed) -> Question:
+    def ask(typed: Typed) -> Summary:
         overlap = number_in(typed, "overlap")
         changes.check_rotation(service, id, overlap)
         end_of_day(typed["expires"])
-        summary = (
+        return (
             ("Old key", id),
             ("It ends", f"after {typed['overlap']} hours" if overlap else "at once"),
             ("New key valid through", f"{typed['expires']} (UTC)"),
         )
-        return Question.about(commands.ROTATE_KEY, summary)
 
     def do(typed: Typed) -> Response:
         ends, overlap = end_of_day(typed["expires"]), number_in(typed, "overlap")
-        key = changes.rotate_key(service, caller, id, overlap, ends, typed["once"][:16])
-        return render(
-            request,
-            caller,
-            "new_key.html",
-            key=key,
-            whose=whose,
-            expires=as_text(ends),
-            old=id,
-            old_ends=as_text(now() + timedelta(hours=overlap)),
+        key = changes.rotate_key(service, visit.caller, id, overlap, ends, typed["once"][:16])
+        old_ends = as_text(now() + timedelta(hours=overlap))
+        return visit.render(
+            "new_key.html", key=key, whose=whose, expires=as_text(ends), old=id, old_ends=old_ends
         )
 
-    return carry_out(request, caller, change, form, ask, do)
+    title, fields = f"Rotate the key of {whose}", (overlap_field, _with_default(expires))
+    return carry_out(visit, form, commands.ROTATE_KEY, _KEYS, ask, do, title=title, fields=fields)
 
 
-@command_page(router, commands.REVOKE_KEY)
-def revoke(request: Request, service: Served, caller: Holder, form: Form, id: PageId) -> Response:
-    owner = changes.find_key_info(service, id).caller
-    question = Question.about(commands.REVOKE_KEY, (("Key", id), ("Of", owner.name)))
-    change = change_form(commands.REVOKE_KEY, _KEYS)
-    return confirm(request, caller, form, change, question, partial(changes.revoke_key, service, caller, id))
+def _find(service: Service, id: str) -> KeyInfo:
+    return changes.find_key_info(service, check_id(id))
+
+
+add_pages(router, commands.REVOKE_KEY, _KEYS, _find, changes.revoke_key)
 
 
 def _role(typed: Typed) -> changes.IssuedRole:

@@ -25,24 +25,26 @@ from privlearn.guarantee import Guarantee
 from privlearn.server.access.keys import Caller
 from privlearn.server.http.bodies import small_form
 from privlearn.server.http.callers import ID, service_of
+from privlearn.server.http.limits import run_heavy
 from privlearn.server.http.problems import defect
 from privlearn.server.job_kinds.job_kind import JOB_KINDS
 from privlearn.server.pages import formatting
 from privlearn.server.pages.figures import meter
 from privlearn.server.refusals import Forbidden, NotFound
+from privlearn.server.service import Service
 
 Item = TypeVar("Item")
 
 SIZE = 25
 
 
-def _check_id(id: str) -> str:
+def check_id(id: str) -> str:
     if not re.fullmatch(ID, id):
         raise NotFound("there is nothing under this id: list yours")
     return id
 
 
-PageId = Annotated[str, Depends(_check_id)]
+PageId = Annotated[str, Depends(check_id)]
 """The id of a job, which is also the id of its result."""
 
 
@@ -73,7 +75,7 @@ def list_page(
 
 
 STATIC = Path(__file__).parent / "static"
-_MENUS = {
+MENUS: dict[str, tuple[tuple[str, str], ...]] = {
     "analyst": (
         ("/desk", "Desk"),
         ("/sessions", "Sessions"),
@@ -98,6 +100,7 @@ _MENUS = {
         ("/log", "Log"),
     ),
 }
+"""Addresses and names of each role's pages; the first is where the role begins."""
 
 
 def _environment() -> Environment:
@@ -135,7 +138,7 @@ def render(
     request: Request, caller: Caller | None, template: str, status: int = 200, **values: Any
 ) -> HTMLResponse:
     """Return a page made from a template."""
-    menu = _MENUS[caller.role] if caller else ()
+    menu = MENUS[caller.role] if caller else ()
     always: dict[str, Any] = {"caller": caller, "menu": menu, "here": request.url.path, "errors": {}}
     always["weakness_of"] = partial(_weakness, request)
     content = _TEMPLATES.get_template(template).render(always | values)
@@ -149,6 +152,23 @@ def _weakness(request: Request, dataset: str, epsilon: float, delta: float) -> s
         return None
     offered = catalog.find(dataset)
     return offered.weakness(Guarantee(epsilon, delta, offered.settings.neighbours))
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request for a page by a caller who is signed in."""
+
+    request: Request
+    service: Service
+    caller: Caller
+
+    def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Return a page made from a template."""
+        return render(self.request, self.caller, template, status, **values)
+
+    async def run_heavy(self, page: Callable[..., Response], *args: Any) -> Response:
+        """Return a page whose making takes long, from one of few threads."""
+        return await run_heavy(self.request, page, self, *args)
 
 
 _HEADINGS = {404: "Not found", 409: "Not possible", 413: "Too large", 422: "This cannot be used"}

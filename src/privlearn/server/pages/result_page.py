@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 
-from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -21,7 +20,6 @@ from privlearn.release.verification import verify_bytes
 from privlearn.server.access.keys import Caller
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.http.bodies import content_of
-from privlearn.server.http.callers import Served
 from privlearn.server.http.limits import run_heavy
 from privlearn.server.http.media_types import reading
 from privlearn.server.job_kinds.evaluate import EVALUATE, fits
@@ -29,22 +27,21 @@ from privlearn.server.job_kinds.job_kind import JOB_KINDS, download_link
 from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE
 from privlearn.server.jobs import results
 from privlearn.server.jobs.requests import Job, JobRequest, ResultInfo
-from privlearn.server.pages.choices import as_sentence, is_form_token, new_form_token
+from privlearn.server.pages.choices import as_sentence, check_form_token, new_form_token, number_in
 from privlearn.server.pages.formatting import release_commands
 from privlearn.server.pages.page import (
     Before,
     Form,
     ListPage,
     PageId,
+    Visit,
     download,
     list_page,
     page_router,
-    render,
     text_of,
 )
 from privlearn.server.pages.signing import Analyst, ReleaseForm, Visitor
 from privlearn.server.refusals import Conflict, NotFound, TooMany
-from privlearn.server.service import Service
 
 router = page_router()
 
@@ -64,16 +61,15 @@ _TYPED = ("dataset", "by", "epsilon", "delta", "note", "purpose", "legal_basis")
 
 
 @router.get("/jobs/{id}")
-async def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
-    return await run_heavy(request, _job_page, request, service, caller, id)
+async def job(visit: Visitor, id: PageId) -> Response:
+    return await visit.run_heavy(_job_page, id)
 
 
-def _job_page(request: Request, service: Service, caller: Caller, id: str) -> Response:
+def _job_page(visit: Visit, id: str) -> Response:
+    service, caller = visit.service, visit.caller
     found = service.job(caller, id)
     title, described = _describe(found)
-    return render(
-        request,
-        caller,
+    return visit.render(
         "job.html",
         job=found,
         heading=_HEADINGS[found.state],
@@ -84,98 +80,84 @@ def _job_page(request: Request, service: Service, caller: Caller, id: str) -> Re
         title=title,
         described=described,
         reason=service.failure_reason(caller, found),
-        meaning=_meaning(service, caller, found),
+        meaning=_meaning(visit, found),
         part=_part(service.store, found.id, found.kind) if _may_fetch(caller, found) else "",
     )
 
 
 @router.post("/jobs/{id}/cancel")
-def cancel(service: Served, caller: Visitor, id: PageId) -> Response:
+def cancel(visit: Visitor, id: PageId) -> Response:
     with suppress(Conflict):  # the job had ended already: its page shows how
-        service.cancel(caller, id)
+        visit.service.cancel(visit.caller, id)
     return RedirectResponse(f"/jobs/{id}", 303)
 
 
 @router.get("/jobs/{id}/result")
-def result(service: Served, caller: Visitor, id: PageId) -> Response:
-    found, content = service.fetch(caller, id)
+def result(visit: Visitor, id: PageId) -> Response:
+    found, content = visit.service.fetch(visit.caller, id)
     return download(content, found.media_type, f"{found.dataset}-{found.kind}-{found.id[:8]}")
 
 
 @router.get("/releases")
-def releases(request: Request, service: Served, caller: Visitor, before: Before) -> Response:
-    return render(
-        request,
-        caller,
-        "releases.html",
-        releases=results_of(service, caller, GIVE_OUT_RELEASE.name, before),
-    )
+def releases(visit: Visitor, before: Before) -> Response:
+    return visit.render("releases.html", releases=results_of(visit, GIVE_OUT_RELEASE.name, before))
 
 
-def results_of(service: Service, caller: Caller, kind: str, before: str | None) -> ListPage[ResultInfo]:
+def results_of(visit: Visit, kind: str, before: str | None) -> ListPage[ResultInfo]:
     """Return one page of the results of a kind of job."""
     return list_page(
-        lambda limit: service.results(caller, kind, limit=limit, before=before),
+        lambda limit: visit.service.results(visit.caller, kind, limit=limit, before=before),
         before,
         lambda found: found.id,
     )
 
 
 @router.get("/releases/{id}")
-def release(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
-    return _release_page(request, service, caller, id)
+def release(visit: Visitor, id: PageId) -> Response:
+    return _release_page(visit, id)
 
 
 @router.post("/releases/{id}/evaluate")
-def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, form: Form) -> Response:
+def evaluate(visit: Analyst, id: PageId, form: Form) -> Response:
     """Request an evaluation of the release; if it is refused, show the form again with the typed values."""
     typed = {name: text_of(form, name) for name in (*_TYPED, "once")}
+    typed["delta"] = typed["delta"] or "0"
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
-        if not is_form_token(typed["once"]):
-            raise InvalidParameter(
-                "this form is not from this server. Open the page again, check it, then press the button."
-            )
+        check_form_token(typed["once"])
         job_request = JobRequest(
             dataset=typed["dataset"],
             kind=EVALUATE.name,
-            epsilon=_number(typed["epsilon"], "epsilon"),
-            delta=_number(typed["delta"] or "0", "delta"),
+            epsilon=number_in(typed, "epsilon"),
+            delta=number_in(typed, "delta"),
             trial=act == "try",
             note=typed["note"],
             fields={"release": id, "by": [typed["by"]] if typed["by"] else []},
             purpose=typed["purpose"],
             legal_basis=typed["legal_basis"],
         )
-        job = service.ask(caller, job_request, f"{typed['once']} {act}")
+        job = visit.service.ask(visit.caller, job_request, f"{typed['once']} {act}")
         return RedirectResponse(f"/jobs/{job.id}", 303)
     except (BudgetExceeded, Conflict, InvalidParameter, NotFound, TooMany) as error:
-        return _release_page(request, service, caller, id, typed, {"": as_sentence(error)})
+        return _release_page(visit, id, typed, {"": as_sentence(error)})
 
 
 def _release_page(
-    request: Request,
-    service: Service,
-    caller: Caller,
-    id: str,
-    typed: Mapping[str, str] | None = None,
-    errors: Mapping[str, str] | None = None,
+    visit: Visit, id: str, typed: Mapping[str, str] | None = None, errors: Mapping[str, str] | None = None
 ) -> Response:
+    service, caller = visit.service, visit.caller
     found = service.result(caller, id, GIVE_OUT_RELEASE.name)
     content = results.content_of(service.store, id)
-    fitting = (
-        _fitting_datasets(service, caller, Release.from_bytes(content))
-        if found.analyst == caller.name
-        else []
-    )
-    return render(
-        request,
-        caller,
+    fitting: list[OfferedDataSet] = []
+    if found.analyst == caller.name:
+        own = Release.from_bytes(content)
+        fitting = [offered for offered in service.datasets(caller) if fits(own, offered)]
+    return visit.render(
         "release.html",
         422 if errors else 200,
         release=found,
         proven=verify_bytes(content),
-        commands=release_commands(str(request.base_url), id, _file_name(found)),
+        commands=release_commands(str(visit.request.base_url), id, _file_name(found)),
         datasets=[offered.name for offered in fitting],
         with_approval=any(offered.settings.approval is not None for offered in fitting),
         columns=_group_columns(fitting[0].schema) if fitting else [],
@@ -195,42 +177,30 @@ def _effects_part(store: str, id: str) -> Markup:
         return Markup("<p>{}</p>").format(as_sentence(error))
 
 
-def _fitting_datasets(service: Service, caller: Caller, release: Release) -> list[OfferedDataSet]:
-    """Return the data sets on which the release can be evaluated."""
-    return [offered for offered in service.datasets(caller) if fits(release, offered)]
-
-
 def _group_columns(schema: Schema) -> list[str]:
     return [name for name, column in schema.columns.items() if getattr(column, "values", None)]
 
 
-def _number(text: str, name: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameter(f"{name} must be a number, such as 0.5") from None
-
-
 @router.get("/releases/{id}/file")
-def release_file(service: Served, caller: Visitor, id: PageId) -> Response:
-    found, content = service.fetch(caller, id, GIVE_OUT_RELEASE.name)
+def release_file(visit: Visitor, id: PageId) -> Response:
+    found, content = visit.service.fetch(visit.caller, id, GIVE_OUT_RELEASE.name)
     return download(content, found.media_type, _file_name(found))
 
 
 @router.get("/verify")
-def choose_file(request: Request, caller: Visitor) -> Response:
-    return render(request, caller, "verify.html", proven=None)
+def choose_file(visit: Visitor) -> Response:
+    return visit.render("verify.html", proven=None)
 
 
 @router.post("/verify")
-async def verify(request: Request, caller: Visitor, form: ReleaseForm) -> Response:
+async def verify(visit: Visitor, form: ReleaseForm) -> Response:
     content = await run_in_threadpool(content_of, form, "file")
     try:
-        async with reading(request, content):
-            proven = await run_heavy(request, verify_bytes, content)
+        async with reading(visit.request, content):
+            proven = await run_heavy(visit.request, verify_bytes, content)
     except ReleaseError as error:
-        return render(request, caller, "verify.html", 422, proven=None, errors={"file": as_sentence(error)})
-    return render(request, caller, "verify.html", proven=proven)
+        return visit.render("verify.html", 422, proven=None, errors={"file": as_sentence(error)})
+    return visit.render("verify.html", proven=proven)
 
 
 def _stages(found: Job) -> list[tuple[str, str]]:
@@ -258,9 +228,9 @@ def _describe(found: Job) -> tuple[str, str]:
     return kind.heading(fields), kind.describe(fields)
 
 
-def _meaning(service: Service, caller: Caller, found: Job) -> Meaning | None:
+def _meaning(visit: Visit, found: Job) -> Meaning | None:
     """Return what the guarantee means; None for a trial, and for a data set that is not offered any more."""
-    offered = [offered for offered in service.datasets(caller) if offered.name == found.dataset]
+    offered = [one for one in visit.service.datasets(visit.caller) if one.name == found.dataset]
     return offered[0].meaning(found.guarantee) if offered and not found.trial else None
 
 

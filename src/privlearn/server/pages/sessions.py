@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
@@ -19,24 +18,14 @@ from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.release.base_certificate import BaseCertificate
 from privlearn.release.certificate import Certificate
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.server.access.keys import Caller
 from privlearn.server.http.bodies import content_of
-from privlearn.server.http.callers import Served
-from privlearn.server.http.limits import run_heavy
 from privlearn.server.http.media_types import CSV, JSON, read_rows, reading
 from privlearn.server.job_kinds.training import OPEN_SESSION
 from privlearn.server.jobs.requests import Predictions, ResultInfo
 from privlearn.server.pages.choices import as_sentence
 from privlearn.server.pages.columns import FieldView, field_views, point_of
 from privlearn.server.pages.formatting import session_commands
-from privlearn.server.pages.page import (
-    Before,
-    Form,
-    PageId,
-    download,
-    page_router,
-    render,
-)
+from privlearn.server.pages.page import Before, Form, PageId, Visit, download, page_router
 from privlearn.server.pages.result_page import results_of
 from privlearn.server.pages.signing import RowsForm, Visitor
 from privlearn.server.refusals import Conflict, TooLarge
@@ -49,82 +38,76 @@ _UNUSABLE = (Conflict, DataError, InvalidParameter, SessionError, TooLarge)
 
 
 @router.get("/sessions")
-def sessions(request: Request, service: Served, caller: Visitor, before: Before) -> Response:
-    found = results_of(service, caller, OPEN_SESSION.name, before)
-    return render(request, caller, "sessions.html", sessions=found)
+def sessions(visit: Visitor, before: Before) -> Response:
+    return visit.render("sessions.html", sessions=results_of(visit, OPEN_SESSION.name, before))
 
 
 @router.get("/sessions/{id}")
-def session(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
-    return _page(request, service, caller, service.session(caller, id))
+def session(visit: Visitor, id: PageId) -> Response:
+    return _page(visit, visit.service.session(visit.caller, id))
 
 
 @router.post("/sessions/{id}/file")
-async def ask_file(
-    request: Request, service: Served, caller: Visitor, id: PageId, form: RowsForm
-) -> Response:
+async def ask_file(visit: Visitor, id: PageId, form: RowsForm) -> Response:
     """Return the rows of a CSV file with a prediction for each."""
     content = await run_in_threadpool(content_of, form, "rows")
-    async with reading(request, content, CSV):
-        return await run_heavy(request, _ask_file, request, service, caller, id, content)
+    async with reading(visit.request, content, CSV):
+        return await visit.run_heavy(_ask_file, id, content)
 
 
 @router.post("/sessions/{id}/point")
-async def ask_point(request: Request, service: Served, caller: Visitor, id: PageId, form: Form) -> Response:
-    return await run_heavy(request, _ask_point, request, service, caller, id, form)
+async def ask_point(visit: Visitor, id: PageId, form: Form) -> Response:
+    return await visit.run_heavy(_ask_point, id, form)
 
 
-def _ask_file(request: Request, service: Service, caller: Caller, id: str, content: bytes) -> Response:
-    found = service.session(caller, id)
+def _ask_file(visit: Visit, id: str, content: bytes) -> Response:
+    service = visit.service
+    found = service.session(visit.caller, id)
     try:
         rows = read_rows(content, CSV, _schema(service, found), service.owner.limits.batch_rows)
         lines = _read_lines(content, rows.num_rows)
-        answers = _predict(request, service, caller, found, rows)
+        answers = _predict(visit, found, rows)
     except _UNUSABLE as error:
-        return _page(request, service, caller, found, errors={"rows": as_sentence(error)})
+        return _page(visit, found, errors={"rows": as_sentence(error)})
     return download(_with_predictions(lines, answers), CSV, f"predictions-{id[:8]}.csv")
 
 
-def _ask_point(request: Request, service: Service, caller: Caller, id: str, form: FormData) -> Response:
-    found = service.session(caller, id)
-    schema = _schema(service, found)
+def _ask_point(visit: Visit, id: str, form: FormData) -> Response:
+    found = visit.service.session(visit.caller, id)
+    schema = _schema(visit.service, found)
     fields = field_views(schema, {name: text for name, text in form.items() if isinstance(text, str)})
     rows, errors = point_of(schema, fields)
     if errors:
-        return _page(request, service, caller, found, fields, errors)
+        return _page(visit, found, fields, errors)
     try:
-        answers = _predict(request, service, caller, found, rows)
+        answers = _predict(visit, found, rows)
     except _UNUSABLE as error:
-        return _page(request, service, caller, found, fields, {"": as_sentence(error)})
-    return _page(request, service, caller, found, fields, answers=answers)
+        return _page(visit, found, fields, {"": as_sentence(error)})
+    return _page(visit, found, fields, answers=answers)
 
 
 @router.post("/sessions/{id}/close")
-def close(service: Served, caller: Visitor, id: PageId) -> Response:
-    service.close_session(caller, id)
+def close(visit: Visitor, id: PageId) -> Response:
+    visit.service.close_session(visit.caller, id)
     return RedirectResponse(f"/sessions/{id}", 303)
 
 
 @router.get("/sessions/{id}/certificate")
-def certificate(service: Served, caller: Visitor, id: PageId) -> Response:
-    content = json.dumps(service.session(caller, id).certificate, indent=1)
+def certificate(visit: Visitor, id: PageId) -> Response:
+    content = json.dumps(visit.service.session(visit.caller, id).certificate, indent=1)
     return download(content.encode() + b"\n", JSON, f"session-{id[:8]}.json")
 
 
 def _page(
-    request: Request,
-    service: Service,
-    caller: Caller,
+    visit: Visit,
     found: ResultInfo,
     fields: list[FieldView] | None = None,
     errors: Mapping[str, str] | None = None,
     answers: Predictions | None = None,
 ) -> Response:
-    schema = _schema(service, found)
+    schema = _schema(visit.service, found)
     assert schema.target is not None  # nothing is trained without one
-    return render(
-        request,
-        caller,
+    return visit.render(
         "session.html",
         422 if errors else 200,
         session=found,
@@ -134,10 +117,10 @@ def _page(
         explained="" if answers is None else _explain(answers),
         target=schema.target.name,
         unit=schema.target.unit or "",
-        batch_rows=service.owner.limits.batch_rows,
-        may_ask=found.state == "open" and found.analyst == caller.name,
+        batch_rows=visit.service.owner.limits.batch_rows,
+        may_ask=found.state == "open" and found.analyst == visit.caller.name,
         certificate=_read(found),
-        commands=session_commands(str(request.base_url), found.id),
+        commands=session_commands(str(visit.request.base_url), found.id),
     )
 
 
@@ -145,11 +128,9 @@ def _schema(service: Service, found: ResultInfo) -> Schema:
     return service.catalog.find(found.dataset).schema
 
 
-def _predict(
-    request: Request, service: Service, caller: Caller, found: ResultInfo, rows: pa.Table
-) -> Predictions:
-    answers = service.predict(caller, found, rows)
-    request.app.state.metrics.count_predictions(rows.num_rows)
+def _predict(visit: Visit, found: ResultInfo, rows: pa.Table) -> Predictions:
+    answers = visit.service.predict(visit.caller, found, rows)
+    visit.request.app.state.metrics.count_predictions(rows.num_rows)
     return answers
 
 

@@ -21,7 +21,7 @@ from privlearn.server.http.bodies import file_form
 from privlearn.server.http.callers import Served, address_of, service_of
 from privlearn.server.http.limits import note_caller
 from privlearn.server.http.logs import note
-from privlearn.server.pages.page import Form, page_router, problem_page, render, text_of
+from privlearn.server.pages.page import MENUS, Form, Visit, page_router, problem_page, render, text_of
 from privlearn.server.refusals import AccessRefused, Forbidden, NotFound
 
 SameSite = Literal["strict", "lax"]
@@ -71,16 +71,20 @@ def signed_in_caller(request: Request) -> Caller:
     return caller
 
 
-Visitor = Annotated[Caller, Depends(signed_in_caller)]
+def _visit(request: Request) -> Visit:
+    return Visit(request, service_of(request), signed_in_caller(request))
+
+
+Visitor = Annotated[Visit, Depends(_visit)]
 
 
 def _require_role(refusal: str, *roles: Role) -> Any:
-    """Return a dependency that provides a signed-in caller with one of these roles."""
+    """Return a dependency that provides a visit by a caller with one of these roles."""
 
-    def admit(found: Visitor) -> Caller:
-        if found.role not in roles:
+    def admit(visit: Visitor) -> Visit:
+        if visit.caller.role not in roles:
             raise Forbidden(refusal)
-        return found
+        return visit
 
     return Depends(admit)
 
@@ -100,26 +104,14 @@ def form_with_file(setting: str) -> Any:
 
 RowsForm = Annotated[FormData, form_with_file("body_megabytes")]
 ReleaseForm = Annotated[FormData, form_with_file("file_megabytes")]
-Analyst = Annotated[
-    Caller,
-    _require_role(
-        "this page is an analyst's: others have pages that show the same from their side", "analyst"
-    ),
-]
-Holder = Annotated[Caller, _require_role("this page is for the holder of the data", "holder")]
-Auditor = Annotated[
-    Caller, _require_role("this page is for the holder of the data and for auditors", "holder", "auditor")
-]
-RequestReader = Annotated[
-    Caller,
-    _require_role("this page is for the holder, approvers and auditors", "holder", "approver", "auditor"),
-]
-_FIRST_PAGES: dict[Role, str] = {
-    "holder": "/console",
-    "analyst": "/desk",
-    "approver": "/approvals",
-    "auditor": "/requests",
-}
+_FOR_ANALYSTS = "this page is an analyst's: others have pages that show the same from their side"
+_FOR_HOLDER = "this page is for the holder of the data"
+_FOR_AUDITORS = "this page is for the holder of the data and for auditors"
+_FOR_READERS = "this page is for the holder, approvers and auditors"
+Analyst = Annotated[Visit, _require_role(_FOR_ANALYSTS, "analyst")]
+Holder = Annotated[Visit, _require_role(_FOR_HOLDER, "holder")]
+Auditor = Annotated[Visit, _require_role(_FOR_AUDITORS, "holder", "auditor")]
+RequestReader = Annotated[Visit, _require_role(_FOR_READERS, "holder", "approver", "auditor")]
 
 
 @router.get("/")
@@ -129,7 +121,7 @@ def start(request: Request, next: str = "") -> Response:
         caller = signed_in_caller(request)
     except AccessRefused:
         return sign_in_page(request, next)
-    return RedirectResponse(_FIRST_PAGES[caller.role], 303)
+    return RedirectResponse(MENUS[caller.role][0][0], 303)
 
 
 @router.post("/sign-in")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
@@ -18,9 +17,8 @@ from privlearn.server.access.keys import Caller
 from privlearn.server.holder.datasets import OfferedDataSet, check_budget_left
 from privlearn.server.holder.recipes import Recipe
 from privlearn.server.http.bodies import content_of
-from privlearn.server.http.callers import Served
-from privlearn.server.http.limits import run_heavy
 from privlearn.server.http.media_types import CSV, read_rows, reading
+from privlearn.server.jobs.admission import MAX_TEXT_LENGTHS
 from privlearn.server.jobs.requests import JobRequest
 from privlearn.server.pages.choices import (
     FIELDS,
@@ -28,16 +26,16 @@ from privlearn.server.pages.choices import (
     Choices,
     FormOfRelease,
     as_sentence,
+    check_form_token,
     errors_by_field,
-    is_form_token,
     new_form_token,
 )
 from privlearn.server.pages.estimate_view import EstimateView, estimate_view
 from privlearn.server.pages.formatting import number, number_below
-from privlearn.server.pages.page import page_router, render, text_of
+from privlearn.server.pages.page import Visit, page_router, text_of
 from privlearn.server.pages.signing import Analyst, RowsForm
 from privlearn.server.refusals import Conflict, NotFound, TooLarge, TooMany
-from privlearn.server.service import MAX_TEXT_LENGTHS, Service
+from privlearn.server.service import Service
 
 router = page_router()
 
@@ -46,29 +44,25 @@ _SENT_BEFORE = "This form was sent before with something else in it. If you want
 
 
 @router.get("/desk/{name}/train")
-async def plan(request: Request, service: Served, caller: Analyst, name: str) -> Response:
+async def plan(visit: Analyst, name: str) -> Response:
     """Show the form; if it is filled in, with an estimate."""
-    return await run_heavy(request, _page, request, service, caller, name, request.query_params)
+    return await visit.run_heavy(_page, name, visit.request.query_params)
 
 
 @router.post("/desk/{name}/train")
-async def train(request: Request, service: Served, caller: Analyst, name: str, form: RowsForm) -> Response:
+async def train(visit: Analyst, name: str, form: RowsForm) -> Response:
     """Request a training or a free trial; if it is refused, show the form again with the typed values."""
     content = await run_in_threadpool(content_of, form, "points")
-    async with reading(request, content, CSV):
-        return await run_heavy(request, _train, request, service, caller, name, form, content)
+    async with reading(visit.request, content, CSV):
+        return await visit.run_heavy(_train, name, form, content)
 
 
-def _train(
-    request: Request, service: Service, caller: Caller, name: str, form: FormData, content: bytes
-) -> Response:
+def _train(visit: Visit, name: str, form: FormData, content: bytes) -> Response:
+    service, caller = visit.service, visit.caller
     typed = {field: text_of(form, field) for field in (*FIELDS, "once", *MAX_TEXT_LENGTHS)}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
-        if not is_form_token(typed["once"]):
-            raise InvalidParameter(
-                "this form is not from this server. Open the page again, check it, then press the button."
-            )
+        check_form_token(typed["once"])
         job_request = _request(service, service.dataset(caller, name), typed, content, act == "try")
         if job_request is not None:
             job = service.ask(caller, job_request, f"{typed['once']} {act}")
@@ -81,7 +75,7 @@ def _train(
         errors = {"points": as_sentence(error)}
     except (BudgetExceeded, InvalidParameter, NotFound, TooMany) as error:
         errors = errors_by_field(error)
-    return _page(request, service, caller, name, typed, errors)
+    return _page(visit, name, typed, errors)
 
 
 def _request(
@@ -108,13 +102,9 @@ def _request(
 
 
 def _page(
-    request: Request,
-    service: Service,
-    caller: Caller,
-    name: str,
-    typed: Mapping[str, str],
-    errors: Mapping[str, str] | None = None,
+    visit: Visit, name: str, typed: Mapping[str, str], errors: Mapping[str, str] | None = None
 ) -> Response:
+    service, caller = visit.service, visit.caller
     offered, share = service.dataset(caller, name), service.budget(caller, name).share
     assert share is not None  # without one an analyst does not see the data set
     form = Choices.of(typed, offered, share)
@@ -127,9 +117,7 @@ def _page(
             wrong |= errors_by_field(error)
     wrong |= errors or {}
     affordable = guarantee is not None and _fits_budget(offered, caller, guarantee)
-    return render(
-        request,
-        caller,
+    return visit.render(
         "train.html",
         422 if wrong else 200,
         offered=offered,
