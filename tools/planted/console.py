@@ -42,5 +42,5 @@ MUTANTS = [
     Mutant("console: a retired data set is asked", "privlearn.server.jobs.admission:check_guarantee", "context.offered.settings.retired", "False", CHANGES),
     Mutant("console: other processes never hear of it", "privlearn.server.holder.catalog:Catalogs.refresh", "state != self.console_state", "False", CHANGES),
     Mutant("console: done before it is asked", "privlearn.server.pages.change:carry_out", "visit.request.method == 'GET' or text_of(form, 'sure') != 'yes'", "visit.request.method == 'GET'", FORMS),
-    Mutant("console: a reload makes a second key", "privlearn.server.pages.key_changes:issue.do", "key_id=typed['once'][:16]", "", FORMS),
+    Mutant("console: a reload makes a second key", "privlearn.server.pages.analysts:issue.do", "key_id=typed['once'][:16]", "", FORMS),
 ]  # fmt: skip

@@ -21,7 +21,6 @@ from privlearn.server.pages import (
     console,
     dataset_changes,
     desk,
-    key_changes,
     result_page,
     sessions,
     signing,
@@ -46,7 +45,6 @@ _ROUTERS = (
     approvals.router,
     console.router,
     analysts.router,
-    key_changes.router,
     dataset_changes.router,
 )
 

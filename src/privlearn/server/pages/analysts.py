@@ -1,21 +1,28 @@
-"""The holder's console: pages of analysts, and the forms that change them and their shares."""
+"""The holder's console: analysts, their shares and keys, and the forms that change them.
+
+A new key is shown on one page, once.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from fastapi.responses import Response
 
-from privlearn.server.access.keys import list_keys
+from privlearn.server.access.keys import KeyInfo, list_keys
 from privlearn.server.changes import analysts as changes
 from privlearn.server.changes import commands
+from privlearn.server.changes import keys as key_changes
+from privlearn.server.changes.keys import end_of_day
 from privlearn.server.holder.dataset_settings import Share
 from privlearn.server.pages.change import Summary, Typed, add_pages, carry_out, command_page
 from privlearn.server.pages.choices import number_in
-from privlearn.server.pages.formatting import number
-from privlearn.server.pages.page import Form, page_router
+from privlearn.server.pages.formatting import KEYS, number
+from privlearn.server.pages.page import Form, PageId, check_id, page_router
 from privlearn.server.pages.signing import Holder
 from privlearn.server.service import Service
+from privlearn.server.timing import as_text, now
 
 router = page_router()
 
@@ -115,3 +122,81 @@ def _sum_of_shares(service: Service, name: str, dataset: str, requested: Share) 
     text = f"All shares of {dataset} then come to epsilon {number(together)} of {number(total)}."
     excess = "That is more than the total, which still holds: requests are served in order."
     return f"{text} {excess}" if together > total else text
+
+
+_KEYS = ("/keys", "Keys")
+_DAYS = 90
+_MONITOR = "a monitor, which may only read the server's metrics"
+
+
+@router.get("/keys")
+def keys(visit: Holder) -> Response:
+    found, may_change = list_keys(visit.service.store), visit.service.owner.console.changes
+    return visit.render("keys.html", keys=found, commands=KEYS, may_change=may_change)
+
+
+@command_page(router, commands.ISSUE_KEY)
+def issue(visit: Holder, form: Form, analyst: str = "") -> Response:
+    service = visit.service
+    people = [(one.name, one.title or one.name) for one in changes.all_analysts(service) if not one.disabled]
+    owner_field, expires = commands.ISSUE_KEY.fields
+    fields = (replace(owner_field, value=analyst, options=(*people, ("", _MONITOR))), _with_default(expires))
+
+    def ask(typed: Typed) -> Summary:
+        key_changes.check_new_key(service, _role(typed), typed["of"], None)
+        end_of_day(typed["expires"])
+        return ("For", typed["of"] or _MONITOR), ("Valid through", f"{typed['expires']} (UTC)")
+
+    def do(typed: Typed) -> Response:
+        ends = end_of_day(typed["expires"])
+        key = key_changes.issue_key(
+            service, visit.caller, _role(typed), typed["of"], expires=ends, key_id=typed["once"][:16]
+        )
+        whose = typed["of"] or "a monitor"
+        return visit.render("new_key.html", key=key, whose=whose, expires=as_text(ends), old="")
+
+    return carry_out(visit, form, commands.ISSUE_KEY, _KEYS, ask, do, fields=fields)
+
+
+@command_page(router, commands.ROTATE_KEY)
+def rotate(visit: Holder, form: Form, id: PageId) -> Response:
+    service = visit.service
+    old = key_changes.check_rotation(service, id, 0.0).caller
+    whose = old.analyst or f"the {old.role}"
+    overlap_field, expires = commands.ROTATE_KEY.fields
+
+    def ask(typed: Typed) -> Summary:
+        overlap = number_in(typed, "overlap")
+        key_changes.check_rotation(service, id, overlap)
+        end_of_day(typed["expires"])
+        return (
+            ("Old key", id),
+            ("It ends", f"after {typed['overlap']} hours" if overlap else "at once"),
+            ("New key valid through", f"{typed['expires']} (UTC)"),
+        )
+
+    def do(typed: Typed) -> Response:
+        ends, overlap = end_of_day(typed["expires"]), number_in(typed, "overlap")
+        key = key_changes.rotate_key(service, visit.caller, id, overlap, ends, typed["once"][:16])
+        old_ends = as_text(now() + timedelta(hours=overlap))
+        return visit.render(
+            "new_key.html", key=key, whose=whose, expires=as_text(ends), old=id, old_ends=old_ends
+        )
+
+    title, fields = f"Rotate the key of {whose}", (overlap_field, _with_default(expires))
+    return carry_out(visit, form, commands.ROTATE_KEY, _KEYS, ask, do, title=title, fields=fields)
+
+
+def _find(service: Service, id: str) -> KeyInfo:
+    return key_changes.find_key_info(service, check_id(id))
+
+
+add_pages(router, commands.REVOKE_KEY, _KEYS, _find, key_changes.revoke_key)
+
+
+def _role(typed: Typed) -> key_changes.IssuedRole:
+    return "analyst" if typed["of"] else "monitor"
+
+
+def _with_default(expires: commands.CommandField) -> commands.CommandField:
+    return replace(expires, value=(now() + timedelta(days=_DAYS)).date().isoformat())

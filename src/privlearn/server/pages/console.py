@@ -1,4 +1,4 @@
-"""The holder's console: budgets with their history, keys, and the audit log."""
+"""The holder's console: budgets with their history, and the audit log."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from fastapi import Query
 from fastapi.responses import Response, StreamingResponse
 
 from privlearn.budget.statement import Share
-from privlearn.server.access.keys import list_keys
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.http.media_types import CSV
 from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE, OPEN_SESSION
 from privlearn.server.pages.desk import entries_of
-from privlearn.server.pages.formatting import KEYS, MAX_STEPS, spending_figure
+from privlearn.server.pages.formatting import MAX_STEPS, spending_figure
 from privlearn.server.pages.page import Before, page_router
-from privlearn.server.pages.signing import Auditor, Holder
+from privlearn.server.pages.signing import Auditor
 from privlearn.server.refusals import NotFound
 from privlearn.server.store.log_file import csv_lines, json_lines
 
@@ -57,12 +56,6 @@ def budget(visit: Auditor, name: str, before: Before) -> Response:
         table_name=service.owner.console.name_of,
         may_change=service.owner.console.changes,
     )
-
-
-@router.get("/keys")
-def keys(visit: Holder) -> Response:
-    found, may_change = list_keys(visit.service.store), visit.service.owner.console.changes
-    return visit.render("keys.html", keys=found, commands=KEYS, may_change=may_change)
 
 
 @router.get("/log")
