@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from privlearn.data.sources.passes import available_cores
 from privlearn.server.holder.settings import Limits
 from privlearn.server.http.fair_share import FairShare
 from privlearn.server.http.problems import problem
@@ -28,7 +29,8 @@ MEGABYTE = 1 << 20
 SMALL = 64 * KILOBYTE
 """Bodies up to this size are read at once; larger ones take turns, with a limit on memory."""
 
-HEAVY_AT_ONCE = 4
+HEAVY_AT_ONCE = max(2, min(available_cores(), 4))
+"""Threads for heavy requests: more than the cores would only slow down each other, and the event loop."""
 QUICK_AT_ONCE = 4
 """Threads for answers that take milliseconds: more of them would only compete for the interpreter."""
 
