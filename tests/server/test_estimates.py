@@ -223,3 +223,17 @@ def test_points_of_the_schema_are_made_up_once(
     monkeypatch.setattr(training, "plan", None)  # whatever is planned anew now fails
     assert estimate_training(offered, kernel, PROMISE, points="schema") == first
     assert calibrate_training(offered, kernel, other, "model", "schema") == fresh.mechanism
+
+
+@pytest.mark.parametrize("recipe", [SVM, Recipe(model="svm", kernel="rbf")])
+def test_estimates_of_every_delta_share_one_set_up(
+    offered: OfferedDataSet, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Set-up takes a second and megabytes: each new delta of a request would let anybody fill the memory."""
+    made: list[object] = []
+    monkeypatch.setattr(training, "plan", lambda *args: made.append(args) or plan(*args))
+    for delta in (1e-9, 3e-8, 1e-6):
+        told = estimate_training(offered, recipe, Guarantee(0.5, delta))
+        exact = plan(estimator(recipe, SCHEMA, Guarantee(0.5, delta)), offered.records).to_dict()
+        assert {name: told[name] for name in exact} == exact
+    assert len(made) == 1
