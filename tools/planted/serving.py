@@ -43,7 +43,7 @@ MUTANTS = [
     Mutant("traces: any span is sent", "privlearn.server.telemetry:AllowlistExporter.export", "span.name in SPANS", "", TRACED),
     Mutant("traces: no fence", "privlearn.server.telemetry:AllowlistExporter.export", "[_bare(span) for span in spans if span.name in SPANS]", "spans", TRACED),
     Mutant("traces: what workers do is seen", "privlearn.server.telemetry:Telemetry._mark", "self.span(name) if get_current_span().is_recording() else nullcontext()", "self.span(name)", TRACED),
-    Mutant("traces: in the clear", "privlearn.server.holder.external:Telemetry._check_encryption", "not encrypted, not parts.hostname, '@' in parts.netloc", "not parts.hostname", TRACED),
+    Mutant("traces: in the clear", "privlearn.server.holder.external:_web_address", "not encrypted, not host", "not host", TRACED),
     Mutant("signature: its twin is taken", "privlearn.release.signatures:check_signature", "second > _ORDER // 2", "False", TOKENS),
     Mutant("signature: any algorithm", "privlearn.release.signatures:check_record", "record.get('algorithm') != (None if _is_ed25519(public_key) else P256)", "False", TOKENS),
     Mutant("signature: of anything", "privlearn.release.signatures:check_signature", "curve_key.verify(encode_dss_signature(first, second), content, ECDSA(SHA256()))", "", TOKENS),

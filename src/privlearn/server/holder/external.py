@@ -35,7 +35,9 @@ def _web_address(text: str) -> str:
     host = parts.hostname or ""
     encrypted = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
     if not encrypted or not host or "@" in parts.netloc or parts.fragment:
-        raise ValueError("must be https://HOST/..., without a user: it would be sent in the clear otherwise")
+        raise ValueError(
+            "must be https://HOST/..., without a user and a password: it would be sent in the clear otherwise"
+        )
     return text
 
 
