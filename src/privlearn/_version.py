@@ -1,3 +1,3 @@
 """The version's one place: the package's metadata, certificates, pages and commands read it here."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "1.0.0rc1"

@@ -36,8 +36,11 @@ def test_everything_that_states_the_version_reads_it() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == __version__
     assert citation["license"] == PROJECT["project"]["license"]
+    chart = yaml.safe_load((ROOT / "deploy/helm/privlearn/Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["appVersion"] == __version__
     released = __version__.partition(".dev")[0]
-    assert f"Version {released}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in ("README.md", "docs/limitations.md"):
+        assert f"Version {released}" in (ROOT / page).read_text(encoding="utf-8")
     assert f"\n## {released}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
