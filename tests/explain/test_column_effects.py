@@ -21,6 +21,7 @@ from privlearn import (
     intervals,
 )
 from privlearn.explain import Uncertainty
+from privlearn.features import TextFeatures
 
 COLUMNS: dict[str, Any] = {
     "age": {"type": "number", "lower": 20, "upper": 80, "encoding": "linear", "bins": "none"},
@@ -311,3 +312,28 @@ def test_texts_are_named_and_dates_and_ordinals_have_curves() -> None:
     assert found["day"].bands[None].names[0].year == 2020
     assert "Above the noise: 0 of 2 columns" in found.summary
     assert found.to_html().count("<figure>") == 3  # the importance of all, and grey curves of both
+
+
+def test_words_have_effects() -> None:
+    random = np.random.default_rng(0)
+    notes = [" ".join(random.choice(["fever", "cough", "rest", "walk"], 3)) for _ in range(3000)]
+    answers = np.where(["fever" in note for note in notes], "yes", "no")
+    columns = {"note": {"type": "text", "features": 251}, "age": {"type": "number", "lower": 0, "upper": 9}}
+    table = {"note": notes, "age": random.uniform(0, 9, 3000), "answer": answers}
+    settings: dict[str, Any] = {"epsilon": 5.0, "delta": 1e-6, "random_state": 0}
+    schema = schema_of({"classes": ["no", "yes"]}, columns=columns)
+    of_columns = PrivateLogisticRegression(schema=schema, **settings).fit(table).release_
+    features = TextFeatures(251, words=1, characters=0)
+    plain = PrivateLogisticRegression(features=features, classes=["no", "yes"], **settings)
+    of_texts = plain.fit(notes, answers).release_
+    for release in (of_columns, of_texts):
+        band = intervals(release, kind="privacy").words(["fever", "cough"])
+        assert band.names == ["fever", "cough"]
+        assert band.lower[0] > 0.0
+        assert band.estimate[1] < band.estimate[0]
+        assert np.allclose(intervals(release, kind="privacy").words(["fever"]).estimate, band.estimate[:1])
+    scores = of_texts.model.decision_function(["fever", ""])  # type: ignore[union-attr]
+    effect = intervals(of_texts, kind="privacy").words(["fever"]).estimate
+    assert effect[0] == pytest.approx(scores[0] - scores[1], abs=1e-5)
+    with pytest.raises(InvalidParameter, match="this model has none"):
+        intervals(release_of(), kind="privacy").words(["fever"])

@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import pandas as pd
 import pytest
+from sklearn.utils import murmurhash3_32
 
 from privlearn import InvalidParameter, Release, Schema
-from privlearn.data import SchemaEncoder
+from privlearn.data import Resolution, SchemaEncoder
 from privlearn.export import TARGETS, Scorecard, export_release, scorecard, standalone
 from privlearn.export.sql_expressions import identifier, literal
 from privlearn.release import LinearModel
+from tests.support import export_runners
 from tests.support.export_cases import exported_releases, with_model
 from tests.support.release_files import release_file
 
 ROOT = Path(__file__).parents[2]
-STRICT = {
+STRICT: dict[str, Any] = {
     "name": "strict",
     "columns": {
         "age": {"type": "number", "lower": 0, "upper": 120},
@@ -73,11 +76,62 @@ def test_onnx_marks_what_predict_refuses() -> None:
     assert likely[3].sum() == pytest.approx(1.0)
 
 
+NOTES = (
+    *(
+        "sick sick child",
+        "a Sick, sick; child! of 3",
+        "",
+        None,
+        "l\u00e9g\u00e8re d'\u00e9t\u00e9",
+        "x y z",
+        "under_score 12 1",
+    ),
+    *(
+        "\u4f60\u597d \u4e16\u754c",
+        "\u0130STANBUL stra\u00dfe",
+        "NA",
+        " NA ",
+        "one\ntwo\tthree " * 9,
+        "ab abc abcd abcde abcdef",
+    ),
+)
+
+
+@pytest.mark.parametrize("resolution", [None, Resolution(4, 0.2, 4, 0.2)])
+def test_texts_of_the_python_file_are_those_of_predict(resolution: Resolution | None) -> None:
+    texts = {"first": {"type": "text", "features": 64, "missing": "zero"}}
+    last = {"last": {"type": "text", "features": 2**12, "missing": "zero"}}
+    pairs = {"pairs": [["age", "sex"]] if resolution else "none"}
+    schema = Schema.from_dict(STRICT | {"columns": {**texts, **STRICT["columns"], **last}} | pairs)
+    encoder = SchemaEncoder(schema, resolution=resolution)
+    weights = np.random.default_rng(0).normal(size=(1, encoder.dimension))
+    model = LinearModel(encoder, weights, np.array(["no", "yes"]), "logistic")
+    exported = export_runners.load_python(with_model(exported_releases()["two"], model))
+    rows = [
+        {"first": one, "age": 10.0 * index, "sex": "male", "last": NOTES[-index]}
+        for index, one in enumerate(NOTES)
+    ]
+    table = pd.DataFrame(rows)
+    found = [exported.predict(row)["scores"][0] for row in rows]
+    assert np.max(np.abs(found - model.decision_function(table))) < 1e-9
+
+
+def test_words_are_hashed_as_scikit_learn_hashes_them() -> None:
+    words = ["".join(map(chr, range(97, 97 + length))) for length in range(1, 20)] + [
+        "\u00e9t\u00e9",
+        "\u4e16\u754c\u4e16",
+    ]
+    assert [standalone.hash_word(word.encode()) for word in words] == [murmurhash3_32(word) for word in words]
+
+
 @pytest.mark.parametrize("to", TARGETS)
 def test_text_and_kernels_are_refused(to: str) -> None:
     texts = _strict({"notes": {"type": "text", "features": 64}})
-    with pytest.raises(InvalidParameter, match="column 'notes' is text"):
-        export_release(texts, to)
+    if to in ("python", "json"):
+        assert b'"texts"' in export_release(texts, to)
+    else:
+        with pytest.raises(InvalidParameter, match="column 'notes' is text"):
+            export_release(texts, to)
     for name in ("fourier", "landmarks"):
         kernel = Release.load(release_file(name))
         with pytest.raises(InvalidParameter, match="only models of columns"):

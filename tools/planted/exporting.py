@@ -27,13 +27,14 @@ MUTANTS: list[Mutant | TextMutant] = [
     Mutant("export: threshold stays a probability", "privlearn.export.fold:_outcome", "_log_odds(model.threshold)", "model.threshold", AGREE),
     Mutant("export: the mean's own part is forgotten", "privlearn.export.fold:_centring", "moved[:-1, :features] @ encoder.mean", "np.zeros(len(weights))", AGREE),
     Mutant("export: two softmax scores count once", "privlearn.export.fold:_weights", "rows[1:] - rows[:1]", "rows[1:]", AGREE),
-    Mutant("export: text is left out silently", "privlearn.export.fold:_fold_schema", """
-        if texts:
+    Mutant("export: text is left out silently", "privlearn.export.target:export_release", """
+        if card.texts and (not target.reads_texts):
             ...
     """, """
         if False:
             ...
     """, CONTENT),
+    Mutant("export: words count once each", "privlearn.export.standalone:_words", "count / length", "1.0 / length", CONTENT),
     Mutant("export: a seeded release looks private", "privlearn.export.fold:_about", "certificate.is_private", "True", CONTENT),
     Mutant("export: standalone takes gaps for nothing", "privlearn.export.standalone:_ignore", "rule == 'refuse'", "False", CONTENT),
     Mutant("export: SQL takes gaps for nothing", "privlearn.export.as_sql:_Steps.scores", "f'CASE WHEN pl_refused THEN NULL ELSE {score} + {number(constant)} END'", "f'CASE WHEN FALSE THEN NULL ELSE {score} + {number(constant)} END'", CONTENT),

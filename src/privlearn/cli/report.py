@@ -130,7 +130,7 @@ def export(
 ) -> None:
     """Write a release in another language: raw columns in, predictions out, the encoding included.
 
-    Reads no rows and costs nothing. For linear models without text columns.
+    Reads no rows and costs nothing. For linear models; with text columns to python and json only.
 
     \b
     Example:

@@ -15,7 +15,7 @@ from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import Bounds, from_unit
 from privlearn.errors import InvalidParameter, preview
-from privlearn.explain.directions import effect_directions, schema_of
+from privlearn.explain.directions import effect_directions, schema_of, word_direction
 from privlearn.explain.uncertainty import Kind, Uncertainty
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
@@ -143,6 +143,30 @@ class Intervals:
         """
         values, functions = self.effect_functions(column, label)
         return self.linear(functions, values)
+
+    def words(self, words: Sequence[str], column: str | None = None, label: Any = None) -> Band:
+        """Return what a text of one word adds to the score, compared with an empty text.
+
+        A text of m different words adds about the sum of their effects over the square root of m. Words that share
+        a hash bucket share their effect.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Public, such as a dictionary: the release contains no words, only numbers of hash buckets.
+        column : str, optional
+            The column of text, if the schema has several.
+        label
+            With several classes: the class whose score is meant.
+        """
+        encoder, bands = self.release.model.encoder, []
+        for word in words:  # a word's features may be hundreds of thousands
+            direction = word_direction(encoder, word, column) * self.unit_width
+            bands.append(self.linear(self.of_class(direction, label), [word]))
+        estimate, lower, upper = (
+            np.concatenate([getattr(band, name) for band in bands]) for name in ("estimate", "lower", "upper")
+        )
+        return Band(list(words), estimate, lower, upper, self.level, self.kind)
 
     def effect_functions(self, column: str, label: Any = None) -> tuple[list[Any], Array]:
         """Return the values, and for each the linear function of all coefficients that is its effect."""

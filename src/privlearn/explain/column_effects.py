@@ -34,6 +34,9 @@ _ALLOWANCE = 2.0
 its range, and what regularization moves is estimated from coefficients that are already shrunk."""
 
 
+_WORDS = "intervals(release).words([...]) has the effects of words"
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnEffect:
     """The effect of one column on the score.
@@ -119,7 +122,7 @@ class Effects:
 
     @cached_property
     def columns(self) -> list[ColumnEffect]:
-        """Return the effects of all columns except texts, which have no curve."""
+        """Return the effects of all columns except texts, whose words `Intervals.words` has."""
         return _by_importance([self._column(name) for name in self._names])
 
     @cached_property
@@ -159,7 +162,7 @@ class Effects:
         ]
         pairs = [effect.upper for effect in self.pairs if not effect.above_noise]
         joint = [f"{len(pairs)} pairs of columns: at most {max(pairs):.2f} each"] if pairs else []
-        return [*columns, *joint, *(f"{name}: a text, which has no curve" for name in self.texts)]
+        return [*columns, *joint, *(f"{name}: a text, which has no curve; {_WORDS}" for name in self.texts)]
 
     def to_frame(self) -> pd.DataFrame:
         """Return every column's effect at each value, with its pointwise interval, as a pandas data frame.

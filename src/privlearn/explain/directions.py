@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from privlearn.data.schema.columns import (
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.forecast.stand_ins import stand_in_table
+from privlearn.features.map_encoder import MapEncoder
+from privlearn.features.texts import TextFeatures
 from privlearn.release.encoders import Encoder, base_of, feature_columns
 
 POINTS = 21
@@ -71,6 +74,21 @@ def effect_directions(encoder: Encoder, name: str) -> tuple[list[Any], Array]:
         case _:
             means = _means(encoder.encode(table))
     return values, means - means.mean(axis=0)
+
+
+def word_direction(encoder: Encoder, word: str, column: str | None = None) -> Array:
+    """Return the features that a text of this word alone adds on average to a row, of shape (1, features)."""
+    base = base_of(encoder)
+    if isinstance(base, MapEncoder) and base.features.name == TextFeatures.name:
+        return np.asarray(encoder.encode([word]) - encoder.encode([""]), dtype=np.float64)
+    schema = schema_of(encoder)
+    texts = [name for name, kind in schema.columns.items() if isinstance(kind, TextColumn)]
+    name = texts[0] if column is None and len(texts) == 1 else column
+    if name not in texts or not isinstance(encoder, SchemaEncoder):
+        raise InvalidParameter(
+            f"words have effects in linear models with columns of text. Of these, this model has {texts or 'none'}"
+        )
+    return _own_features(encoder, name, _repeat(schema, name, [word] * _ROWS))
 
 
 def norm_shift(encoder: Encoder, name: str, coefficients: Array) -> Array:
@@ -126,9 +144,13 @@ def _vary(schema: Schema, name: str) -> tuple[list[Any], pa.Table]:
     A value of a number represents an interval: its rows are distributed evenly over that.
     """
     values, cells = column_values(name, schema.columns[name])
-    table = stand_in_table(schema, _ROWS)
-    repeated = table.take(np.tile(np.arange(_ROWS), len(values)))
-    return values, repeated.set_column(repeated.schema.get_field_index(name), name, pa.array(cells))
+    return values, _repeat(schema, name, cells)
+
+
+def _repeat(schema: Schema, name: str, cells: Sequence[Any]) -> pa.Table:
+    """Return the same synthetic rows once for every `_ROWS` cells, with these cells in one column."""
+    repeated = stand_in_table(schema, _ROWS).take(np.arange(len(cells)) % _ROWS)
+    return repeated.set_column(repeated.schema.get_field_index(name), name, pa.array(cells))
 
 
 def _own_features(encoder: SchemaEncoder, name: str, table: pa.Table) -> Array:

@@ -105,6 +105,7 @@ _FUTURE = "from __future__ import annotations\n"
 class PythonTarget(ExportTarget):
     name = "python"
     suffix = ".py"
+    reads_texts = True
 
     def write(self, card: Scorecard) -> bytes:
         source = files("privlearn.export").joinpath("standalone.py").read_text(encoding="utf-8")

@@ -23,14 +23,14 @@ class RowPredictor:
     Parameters
     ----------
     release : Release
-        A linear model without text columns.
+        A linear model.
     format_schema : Schema, optional
         Its `file` describes the format of files of rows; by default that of the training.
 
     Raises
     ------
     MissingPart
-        If the model has a kernel or text columns, which need the full installation.
+        If the model has a kernel, which needs the full installation.
     """
 
     def __init__(self, release: Release, format_schema: Schema | None = None) -> None:
@@ -38,8 +38,8 @@ class RowPredictor:
             card = scorecard(release)
         except InvalidParameter:
             raise MissingPart(
-                "this installation predicts only with linear models without text columns. Run `pip install privlearn` "
-                "for kernels and texts."
+                "this installation predicts only with linear models of columns. Run `pip install privlearn` for the "
+                "others."
             ) from None
         self._model = json.loads(card.model_dump_json())
         if format_schema is not None:

@@ -27,7 +27,6 @@ from privlearn.data.schema.columns import (
     NumberColumn,
     Ordered,
     OrdinalColumn,
-    TextColumn,
 )
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
@@ -45,6 +44,7 @@ from privlearn.export.scorecard import (
     Scorecard,
     Slope,
     Table,
+    Words,
 )
 from privlearn.mechanisms.statistics.score_odds import MIDDLES
 from privlearn.release.archive import json_bytes
@@ -182,21 +182,31 @@ def _fold_arrays(encoder: ArrayEncoder, weights: Array) -> dict[str, Any]:
 
 
 def _fold_schema(encoder: SchemaEncoder, weights: Array) -> dict[str, Any]:
-    columns = encoder.schema.columns
-    texts = [name for name, column in columns.items() if isinstance(column, TextColumn)]
-    if texts:
-        raise InvalidParameter(
-            f"column {texts[0]!r} is text, which cannot be exported. "
-            "Predict with Release.load(path).model.predict(table)."
-        )
-    left, layout = _RemainingWeights(weights), encoder.layout
-    coarse = tuple(_coarse(name, column, left, layout.is_centred) for name, column in columns.items())
+    schema, layout, left = encoder.schema, encoder.layout, _RemainingWeights(weights)
+    starts = {group.name: (start, group.width) for start, group in layout.texts}
+    columns = {name: column for name, column in schema.columns.items() if name not in starts}
+    codes = {name: encoder.schema.file.codes_of(name) for name in schema.columns}
+    coarse = []
+    for name, column in schema.columns.items():
+        if name in columns:
+            coarse.append(_coarse(name, column, left, layout.is_centred))
+        elif layout.is_centred:  # in the order of the columns, else after the fine features
+            left.take(starts[name][1])
     fine = tuple(_fine(encoder, left))
+    if not layout.is_centred:
+        left.take(sum(width for _, width in starts.values()))
     return {
-        "inputs": tuple(
-            _input(name, column, encoder.schema.file.codes_of(name)) for name, column in columns.items()
+        "inputs": tuple(_input(name, column, codes[name]) for name, column in columns.items()),
+        "texts": tuple(
+            Words(
+                name=name,
+                codes=codes[name],
+                scores=_rows(weights.T[start : start + width]),
+                **schema.columns[name].model_dump(include={"description", "missing"}),
+            )
+            for name, (start, width) in starts.items()
         ),
-        "coarse": coarse,
+        "coarse": tuple(coarse),
         "fine": fine,
         "intercept": _row(left.take(1)[0] if encoder.fit_intercept else np.zeros(len(weights))),
         "constant": np.zeros(len(weights)),

@@ -64,6 +64,21 @@ class ListInput(Part):
     unit: str | None = None
 
 
+class Words(Part):
+    """A column of text, and the scores of the n buckets into which its words are hashed.
+
+    A word is two or more letters, digits or underscores of the text in lower case. Its hash h is the signed 32-bit
+    MurmurHash3 of its UTF-8 bytes with seed 0; it counts 1 in bucket |h| mod n, or -1 where h is negative. The counts
+    are divided by the root of the sum of their squares, if that is not 0, and 1 is added to the square.
+    """
+
+    name: str
+    codes: Annotated[tuple[str, ...], Field(description="Codes that count as missing.")] = ()
+    missing: Rule
+    scores: tuple[Numbers, ...] = Field(description="One row per bucket, one number per score.")
+    description: str | None = None
+
+
 class Table(Part):
     """The scores and squares that each value of a list adds."""
 
@@ -179,6 +194,7 @@ class Scorecard(Part):
         description="Data set, target, guarantee, digests of release and certificate."
     )
     inputs: tuple[Annotated[NumberInput | ListInput, Field(discriminator="type")], ...]
+    texts: Annotated[tuple[Words, ...], Field(description="Coarse pieces too; the others read inputs.")] = ()
     coarse: tuple[Annotated[Table | Curve | Slope, Field(discriminator="type")], ...]
     fine: tuple[Grid, ...]
     intercept: Numbers

@@ -47,6 +47,10 @@ def decision_scores(row: dict[str, Any], model: dict[str, Any] = MODEL) -> list[
     inputs = {column["name"]: column for column in model["inputs"]}
     cells = {name: read_cell(row.get(name), column, model["file"]) for name, column in inputs.items()}
     coarse, square = list(model["intercept"]), model["constant_square"]
+    for piece in model["texts"]:
+        text = read_cell(row.get(piece["name"]), {"type": "text", **piece}, model["file"])
+        scores, own = _words(piece["scores"], text or "")
+        coarse, square = _add(coarse, scores), square + own
     for piece in model["coarse"]:
         cell = cells[piece["column"]]
         if cell is not None:
@@ -86,7 +90,8 @@ def read_cell(cell: Any, column: dict[str, Any], form: dict[str, Any]) -> Any:
     name, rules = column["name"], rules_of(column, form)
     try:
         value = rules.read(cell) if isinstance(cell, str) else _read_typed(cell, rules)
-    except UnreadableCell:
+        str(value).encode()  # text that is not Unicode is refused
+    except (UnreadableCell, UnicodeEncodeError):
         raise ValueError(f"column {name!r} holds a cell that is not {_NAMES[rules.kind]}") from None
     if value is None:
         return _ignore(f"column {name!r} has no cell", column["missing"])
@@ -164,6 +169,38 @@ def position(number: float, column: dict[str, Any]) -> float:
     if column["scale"] == "log":
         return math.log1p(above) / math.log1p(upper - lower)
     return above / (upper - lower)
+
+
+def _words(scores: list[list[float]], text: str) -> tuple[list[float], float]:
+    counts: dict[int, int] = {}
+    for word in re.findall(r"\b\w\w+\b", text.lower()):
+        number = hash_word(word.encode())
+        bucket = abs(number) % len(scores)
+        counts[bucket] = counts.get(bucket, 0) + (1 if number >= 0 else -1)
+    length = math.sqrt(sum(count * count for count in counts.values()))
+    if length == 0.0:
+        return [0.0] * len(scores[0]), 0.0
+    found = [(count / length, scores[bucket]) for bucket, count in counts.items()]
+    return [sum(share * row[k] for share, row in found) for k in range(len(scores[0]))], 1.0
+
+
+def hash_word(word: bytes) -> int:
+    """Return the signed 32-bit MurmurHash3 with seed 0."""
+    number, whole = 0, len(word) // 4 * 4
+    for start in range(0, len(word), 4):
+        part = int.from_bytes(word[start : start + 4], "little") * 0xCC9E2D51 & 0xFFFFFFFF
+        number ^= _rotate(part, 15) * 0x1B873593 & 0xFFFFFFFF
+        if start < whole:
+            number = (_rotate(number, 13) * 5 + 0xE6546B64) & 0xFFFFFFFF
+    number ^= len(word)
+    number = (number ^ number >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    number = (number ^ number >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    number ^= number >> 16
+    return number - (number >> 31 << 32)
+
+
+def _rotate(number: int, bits: int) -> int:
+    return (number << bits | number >> 32 - bits) & 0xFFFFFFFF
 
 
 def _curve(piece: dict[str, Any], along: float) -> tuple[list[float], float]:
@@ -260,7 +297,7 @@ def read_rows(path: str, model: dict[str, Any]) -> Iterator[tuple[int, dict[str,
         names = form["names"] or [
             name.strip(BLANKS) if form["trim"] else name for name in next(records, (0, []))[1]
         ]
-        for column in model["inputs"]:
+        for column in [*model["inputs"], *model["texts"]]:
             if names.count(column["name"]) != 1:
                 raise ValueError(f"the model reads column {column['name']!r}, which the file must have once")
         for number, cells in records:

@@ -24,11 +24,14 @@ class ExportTarget(ABC):
         Suffix of file names.
     is_text : bool, default=True
         Whether a terminal can show the result.
+    reads_texts : bool, default=False
+        Whether models with columns of text can be written.
     """
 
     name: ClassVar[str]
     suffix: ClassVar[str]
     is_text: ClassVar[bool] = True
+    reads_texts: ClassVar[bool] = False
 
     @abstractmethod
     def write(self, card: Scorecard) -> bytes:
@@ -52,6 +55,7 @@ class JsonTarget(ExportTarget):
 
     name = "json"
     suffix = ".json"
+    reads_texts = True
 
     def write(self, card: Scorecard) -> bytes:
         return card.model_dump_json(indent=1).encode() + b"\n"
@@ -63,7 +67,7 @@ def export_release(release: Release, to: str, **settings: Any) -> bytes:
     Parameters
     ----------
     release : Release
-        A linear model without text columns.
+        A linear model; with text columns for ``json`` and ``python`` only.
     to : {"onnx", "sql", "json", "python", "html-calculator"}
     **settings
         Settings of the target: ``table`` and ``keep`` for SQL.
@@ -73,7 +77,13 @@ def export_release(release: Release, to: str, **settings: Any) -> bytes:
     bytes
         The content of a file. It depends on the release alone, so it costs nothing.
     """
-    return target_named(to, settings).write(scorecard(release))
+    target, card = target_named(to, settings), scorecard(release)
+    if card.texts and not target.reads_texts:
+        raise InvalidParameter(
+            f"column {card.texts[0].name!r} is text, which an export to {to} cannot read. Export to python or json, "
+            "or predict with Release.load(path).predict(table)."
+        )
+    return target.write(card)
 
 
 def target_named(to: str, settings: dict[str, Any]) -> ExportTarget:
