@@ -22,7 +22,7 @@ def test_a_release_is_measured_by_group(browser: Browser, demo: DemoServer, tmp_
         page.get_by_label("Groups of").select_option("sex")
         page.get_by_label("Epsilon").fill("much")
         page.get_by_role("button", name="Measure").click()
-        expect(page.get_by_text("Epsilon must be a number")).to_be_visible()
+        expect(page.get_by_text("Epsilon: this is not a number")).to_be_visible()
         page.get_by_label("Records of").select_option("village")
         page.get_by_label("Groups of").select_option("sex")
         page.get_by_label("Epsilon").fill("0.5")

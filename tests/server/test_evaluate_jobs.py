@@ -184,7 +184,7 @@ def test_from_the_page_of_the_release(served: Served, release_id: str) -> None:
         assert "Calibration" in browser.get(asked.headers["location"]).text
         wrong = browser.post(f"/releases/{release_id}/evaluate", data=typed | {"epsilon": "much"})
         assert wrong.status_code == 422
-        assert "Epsilon must be a number" in wrong.text
+        assert "Epsilon: this is not a number" in wrong.text
         again = browser.post(
             f"/releases/{release_id}/evaluate", data=typed | {"dataset": "annex", "delta": "x"}
         )

@@ -266,8 +266,9 @@ class PrivateEstimator(Learner):
         def __getattr__(self, name: str) -> Any:
             """Explain why an attribute of scikit-learn's estimators is absent."""
             reason = _ABSENT.get(name) if "release_" in vars(self) else None
-            message = reason or f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(message, name=name, obj=self)
+            if reason is None:  # Python's own error, or that of the property that refused
+                return super().__getattribute__(name)
+            raise AttributeError(reason, name=name, obj=self)
 
     @classmethod
     @abstractmethod
