@@ -6,9 +6,9 @@ nginx with the settings of docs/how-to/serve.md in front of two servers on one P
 Analysts ask through nginx as in `benchmarks.killed_servers`, an approver decides, and one more analyst asks a small
 session for predictions, whose times are measured; everybody rests for --rest seconds between requests. In turn these
 are killed and started again: a server with its training process, a server, a training process, the database, nginx;
-and the database is stopped for ten seconds, which looks like a network that is cut. After every kill and at the end
-the ledger is checked as in `benchmarks.killed_servers`. The last lines are the figures: answers, times, memory of the
-servers, the ledger.
+the database is stopped for ten seconds; and, as root on Linux, the cable to the database, in a network namespace of
+its own, is pulled for ten seconds. After every kill and at the end the ledger is checked as in
+`benchmarks.killed_servers`. The last lines are the figures: answers, times, memory of the servers, the ledger.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,8 @@ from killed_servers import (
     kill,
     kill_processes,
 )
+from soak_network import Cable, cable, possible
+from sqlalchemy import make_url
 
 from privlearn.client import Client, Unreachable
 from privlearn.errors import LedgerError
@@ -46,6 +48,7 @@ from tests.support.postgresql_cluster import Cluster, cluster
 from tests.support.real_server import Clinic, RealServer
 
 PARTS = (*KILLS, "nginx", "database stopped for ten seconds")
+PULLED = "cable pulled for ten seconds"
 CUT_SECONDS = 10.0
 MEGABYTE = 1 << 20
 
@@ -115,9 +118,15 @@ def _memory(server: RealServer) -> float:
     return 0.0
 
 
-def disturb(part: str, trial: Trial, database: Cluster, proxy: Proxy, chance: random.Random) -> None:
+def disturb(
+    part: str, trial: Trial, database: Cluster, proxy: Proxy, line: Cable | None, chance: random.Random
+) -> None:
     if part == "nginx":
         proxy.kill()
+    elif part == PULLED:
+        assert line is not None
+        with line.pulled():
+            time.sleep(CUT_SECONDS)
     elif part in KILLS:
         kill(part, trial, database, chance)
     else:
@@ -140,10 +149,14 @@ def stopped(database: Cluster) -> Iterator[None]:
                 os.kill(process, signal.SIGCONT)
 
 
-def run(folder: Path, database: Cluster, chosen: argparse.Namespace) -> list[str]:
+def run(folder: Path, database: Cluster, line: Cable | None, chosen: argparse.Namespace) -> list[str]:
+    parts = PARTS if line is None else (*PARTS, PULLED)
     chance, epsilon = random.Random(chosen.seed), 10.0 * chosen.minutes
     dataset = f"{APPROVAL}\naccept_weak_privacy = true"
-    clinic = Clinic(folder, database.new_place(), epsilon=epsilon, dataset=dataset)
+    place = database.new_place()
+    if line is not None:
+        place = line.address(str(make_url(place).username))
+    clinic = Clinic(folder, place, epsilon=epsilon, dataset=dataset)
     keys = [clinic.key, create_key(clinic.store, "analyst", "bob")]
     approver_key = create_key(clinic.store, "approver", "bea")
     with (
@@ -162,8 +175,8 @@ def run(folder: Path, database: Cluster, chosen: argparse.Namespace) -> list[str
             time.sleep(min(chosen.pause, max(end - time.monotonic(), 0.0)))
             if time.monotonic() >= end:
                 break
-            part = PARTS[number % len(PARTS)]
-            disturb(part, trial, database, proxy, chance)
+            part = parts[number % len(parts)]
+            disturb(part, trial, database, proxy, line, chance)
             trial.counts[f"killed: {part}"] += 1
             trial.check()
             print(f"{number + 1:4}  {part}: problems so far: {sorted(set(trial.problems))}", flush=True)
@@ -190,8 +203,12 @@ def main() -> None:
     parser.add_argument("--rest", type=float, default=0.2, help="seconds between the requests of one person")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, cluster() as database:
-        problems = run(Path(folder), database, chosen)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        cluster() as database,
+        cable(database.folder) if possible() else nullcontext() as line,
+    ):
+        problems = run(Path(folder), database, line, chosen)
     for problem in problems:
         print(f"PROBLEM: {problem}")
     raise SystemExit(len(problems) > 0)

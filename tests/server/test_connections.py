@@ -203,6 +203,8 @@ def test_every_method_that_is_overridden_is_one_of_uvicorns() -> None:
         ),
         (b'GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: localhost"><script>\r\n\r\n', b" 400 "),
         (b"GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: rebound.example\r\n\r\n", b" 421 "),
+        (b"GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: [0::1]\r\n\r\n", b" 200 "),
+        (b"GET / HTTP/1.1\r\nConnection: close\r\nHost: [::::]\r\n\r\n", b" 400 "),
         (b"GET /healthz\r\n\r\n", b" 400 "),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.server import Conflict, NotFound, TooMany, timing
 from privlearn.server.access import create_key, revoke_key
 from privlearn.server.holder import Limits
-from privlearn.server.jobs import Job, JobRequest, points_from_bytes, queue
+from privlearn.server.jobs import Job, JobRequest, points_from_bytes, queue, workers
 from privlearn.server.store import open_store
 from tests.support.service_support import load_clinic, model_request
 
@@ -190,6 +191,31 @@ def test_a_job_that_runs_is_cancelled_and_whoever_runs_it_notices(place: str) ->
     assert not queue.extend(place, job.id)
     queue.finish(place, job.id)
     assert queue.find(place, job.id).state == "failed"
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_a_job_that_ends_while_its_lease_is_checked_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    owner = load_clinic(tmp_path)
+    place, (ours, theirs) = open_store(owner), multiprocessing.Pipe()
+    worker = workers.Worker(owner, {}, queue.RoundRobin())
+    monkeypatch.setattr(worker, "_pipe", ours, raising=False)
+    monkeypatch.setattr(workers, "LOOK_SECONDS", 0.01)
+    submit(place)
+    job = queue.claim(place)
+    assert job is not None
+
+    def end_first(store: str, job_id: str) -> bool:
+        if is_cancelled:
+            theirs.send("pass 7")
+        else:
+            queue.finish(store, job_id, "failed", "why")
+            theirs.send(("", "why"))
+        return False
+
+    monkeypatch.setattr(queue, "extend", end_first)
+    assert worker._await(job) == (None if is_cancelled else ("", "why"))
 
 
 def test_what_a_revoked_key_asked_for_and_waits_is_never_run(place: str) -> None:

@@ -104,6 +104,9 @@ def test_a_file_is_verified_without_the_server(place: str) -> None:
     forgeries = [[*lines[:2], line, *lines[3:]] for line in (changed, doubled, nested)]
     forgeries += [[*lines[:2], *lines[3:]], ["{}"], [lines[0], "x"], [lines[0], '{"id": 1}']]
     forgeries += [[lines[0].replace('"after"', '"later"')]]
+    forgeries += [
+        [*lines[:2], lines[2].replace('"id": 2', f'"id": {odd}'), *lines[3:]] for odd in ('"2"', "2.5")
+    ]
     for forged in forgeries:
         with pytest.raises(VerificationError):
             verify_log(*read_json_lines(forged))

@@ -125,6 +125,24 @@ def test_a_token_that_is_not_for_this_attempt_is_refused(token: str, algorithms:
         finish(provider_that_sends(token, **announced))
 
 
+def test_metadata_without_an_address_to_sign_in_is_no_defect() -> None:
+    with pytest.raises(AccessRefused, match="does not answer correctly"):
+        asyncio.run(provider_that_sends("").begin("/desk"))
+
+
+@pytest.mark.parametrize("error", [RecursionError, AttributeError])
+def test_a_token_of_an_odd_form_is_no_defect(error: type[Exception]) -> None:
+    """For example a million brackets, or a list where an object belongs."""
+    provider = provider_that_sends("")
+
+    async def fail(**_: str) -> None:
+        raise error
+
+    provider._client.fetch_access_token = fail
+    with pytest.raises(AccessRefused, match="not valid"):
+        finish(provider)
+
+
 def test_an_answer_to_another_attempt_is_refused_before_the_provider_is_asked() -> None:
     for answer in ({"state": "another"}, {"state": ""}, {"state": "é"}):
         with pytest.raises(AccessRefused, match="another attempt"):

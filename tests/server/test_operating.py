@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import multiprocessing
@@ -9,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,12 +25,14 @@ from privlearn.server import server as systemd
 from privlearn.server.access import authenticate, create_key, keys
 from privlearn.server.access.logins import sign_in, sign_in_person, sign_out
 from privlearn.server.holder import SignIn
+from privlearn.server.http import QueuedLines
 from privlearn.server.jobs import workers
 from privlearn.server.store import open_store
 from privlearn.server.store.events import events
 from privlearn.server.store.log_file import escape_formula
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
+from tests.support.waiting import until
 
 RULES = SignIn()
 
@@ -201,6 +205,21 @@ def test_what_nobody_caught_is_a_line_of_json_without_its_message() -> None:
     assert [line.get("error") for line in lines] == ["ValueError", None, "ValueError"]
     assert "in fail" in lines[0]["frames"][-1]
     assert "Xylophon" not in done.stderr
+
+
+def test_lines_that_cannot_be_written_do_not_stop_the_server() -> None:
+    class FullDisk(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError("no space left")
+
+    before = set(threading.enumerate())
+    handler = QueuedLines(FullDisk())
+    (writer,) = set(threading.enumerate()) - before
+    for level in (logging.ERROR, logging.INFO):
+        handler.emit(logging.makeLogRecord({"levelno": level, "msg": "one"}))
+    until(lambda: not handler._waiting)  # its thread has tried to write
+    assert writer.is_alive()
+    handler.close()
 
 
 def _fail(*_: object) -> None:

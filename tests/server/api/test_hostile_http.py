@@ -22,6 +22,7 @@ CANARY = "Xylophon-Quirk"
 ROW: dict[str, Any] = {"age": 30, "dose": 1.0, "sex": "male"}
 TABLE = pa.table({"age": [30.0], "dose": [1.0], "sex": ["male"]})
 HEADER = b"age,dose,sex\n"
+NO_DAY = pa.array([2**31 - 1], pa.int32()).view(pa.date32())
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +131,8 @@ BODIES: dict[str, tuple[str, bytes]] = {
     "Arrow pointing outside": (ARROW, out_of_bounds()),
     "Arrow compressed": (ARROW, compressed(pa.table({"age": pa.nulls(1), "dose": [0.0], "sex": ["m"]}))),
     "Arrow with endless rows": (ARROW, endless()),
+    "Arrow with a name that is not UTF-8": (ARROW, write_arrow(TABLE).replace(b"age", b"\xff\xfe\xfd")),
+    "Arrow with a day that does not exist": (ARROW, write_arrow(TABLE.set_column(0, "age", NO_DAY))),
     "Arrow with nested cells": (ARROW, write_arrow(TABLE.set_column(0, "age", pa.array([[[1.0]]])))),
     "Arrow with a column twice": (ARROW, write_arrow(pa.table([[1.0], [1.0]], ["age", "age"]))),
     "Arrow file instead of stream": (ARROW, b"ARROW1\0\0" + write_arrow(TABLE)),

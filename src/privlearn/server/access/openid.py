@@ -129,7 +129,7 @@ class Provider:
             more = await self._more_claims(token, claims)
         except httpx2.HTTPError as error:
             raise _unreachable(error) from None
-        except (AuthlibBaseError, JoseError, ValueError, KeyError, TypeError):
+        except _FAILURES:
             raise _refusal("the provider's token is not valid") from None
         return {**more, **claims}
 
@@ -161,7 +161,12 @@ class Provider:
         metadata["id_token_signing_alg_values_supported"] = [name for name in announced if name in _SIGNED]
 
 
-_FAILURES = (httpx2.HTTPError, AuthlibBaseError, ValueError, KeyError, TypeError)
+_FAILURES = (
+    httpx2.HTTPError,
+    AuthlibBaseError,
+    JoseError,
+    *(AttributeError, KeyError, RuntimeError, TypeError, ValueError),  # answers of an unexpected form
+)
 
 
 def caller_of_claims(settings: OpenId, analysts: Container[str], claims: Mapping[str, Any]) -> Caller:

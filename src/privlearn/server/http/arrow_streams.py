@@ -35,7 +35,7 @@ def read_arrow(content: bytes, max_rows: int, requested: Collection[str]) -> pa.
         raise DataError(_COMPRESSED)
     batches = []
     stream = safely(lambda: pa.ipc.open_stream(pa.BufferReader(content)), _UNREADABLE)
-    names = _plain_columns(stream.schema, requested)
+    names = _plain_columns(stream.schema, safely(lambda: stream.schema.names, _UNREADABLE), requested)
     rows = text = 0
     while (batch := safely(lambda: next(stream, None), _UNREADABLE)) is not None:
         rows += batch.num_rows
@@ -55,11 +55,11 @@ def _select_verified(batch: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
     return selected
 
 
-def _plain_columns(schema: pa.Schema, requested: Collection[str]) -> list[str]:
+def _plain_columns(schema: pa.Schema, sent: list[str], requested: Collection[str]) -> list[str]:
     """Return the requested columns that the stream has; refuse types whose cells expand in memory."""
     if len(schema) > MAX_COLUMNS:
         raise TooLarge(f"the stream has more than {MAX_COLUMNS} columns. Send only those of the schema.")
-    names = [name for name in schema.names if name in requested]
+    names = [name for name in sent if name in requested]
     if len(set(names)) != len(names):
         raise DataError("the stream has a column twice. Send it once.")
     for name in names:

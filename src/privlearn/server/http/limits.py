@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterat
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
+from ipaddress import IPv6Address
 from typing import Any, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -250,15 +251,25 @@ class RequestLimit:
         if _head_size(scope) > self._head:
             return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD
         sent = [value for name, value in scope["headers"] if name == b"host"]
-        match = _HOST.fullmatch(sent[0].decode("latin-1")) if len(sent) == 1 else None
-        if match is None:
+        host = _host(sent[0].decode("latin-1")) if len(sent) == 1 else None
+        if host is None:
             return HTTPStatus.BAD_REQUEST, "the request has no valid header Host, or several. Send one."
-        if self._hosts is not None and match[1].strip("[]").lower() not in self._hosts:
+        if self._hosts is not None and host not in self._hosts:
             return HTTPStatus.MISDIRECTED_REQUEST, _OTHER_HOST
         return None
 
 
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
+def _host(header: str) -> str | None:
+    """Return the name or address in a header Host, without the port; None if it is not valid."""
+    match = _HOST.fullmatch(header)
+    if match is None or match[2] is None:
+        return match and match[1].lower()
+    with suppress(ValueError):
+        return IPv6Address(match[2]).compressed
+    return None
+
+
+_HOST = re.compile(r"([A-Za-z0-9._-]+|\[([0-9A-Fa-f:.]+)\])(:[0-9]{1,5})?")
 _OTHER_HOST = (
     "the header Host names another server. Use the address of this one, or ask its holder to allow yours."
 )

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -66,8 +67,11 @@ class QueuedLines(logging.Handler):
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits; also called at the end of the process."""
-        with self._writing:
+        """Write what waits; also called at the end of the process. Lines that cannot be written are lost."""
+        with (
+            self._writing,
+            suppress(OSError, ValueError),
+        ):  # a full disk or a closed pipe must not stop the server
             records = [self._waiting.popleft() for _ in range(len(self._waiting))]
             if records:
                 self._stream.write("".join(f"{self.format(record)}\n" for record in records))
@@ -81,10 +85,7 @@ class QueuedLines(logging.Handler):
 
     def _loop(self) -> None:
         while not self._closed.wait(_PAUSE_SECONDS):
-            try:
-                self.flush()
-            except (OSError, ValueError):  # nobody reads stderr any more
-                return
+            self.flush()
 
 
 _PAUSE_SECONDS = 0.1

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from privlearn.data.sources.passes import available_cores
+from privlearn.data.sources.table import safely
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
 from privlearn.release.encoders import KernelEncoder
@@ -64,7 +65,7 @@ class FromModel:
         if isinstance(rows, dict):
             return self._predict(self._for_one, rows, 1)
         if rows.num_rows == 1:  # read without Arrow, which is faster for one row
-            return self._predict(self._for_one, rows.to_pydict(), 1)
+            return self._predict(self._for_one, safely(rows.to_pydict, _NO_TIME), 1)
         size = -(-rows.num_rows // (CORES if rows.num_rows >= MIN_SPLIT_ROWS else 1))
         parts = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
         later = [_THREADS.submit(self._predict, self._model, part, part.num_rows) for part in parts[1:]]
@@ -187,6 +188,7 @@ class OpenSessions:
         return FromKernelMachine(predictor, () if target is None else target.classes)
 
 
+_NO_TIME = "the row has a date or a time that does not exist. Correct it."
 _STOPPED = (
     "this session cannot continue, because its data or settings have changed; the reason is in the holder's log. "
     "Ask the holder to restore them, or open another session."

@@ -159,6 +159,7 @@ class Worker:
 
     def _await(self, job: Job) -> tuple[str, str] | None:
         """Return the process's last message about the job; ``None`` if the job must not continue here."""
+        is_over = False
         while True:
             if self._pipe.poll(LOOK_SECONDS):
                 message = self._pipe.recv()
@@ -170,8 +171,10 @@ class Worker:
                 queue.requeue(self._store, job.id, count_attempt=False)
                 return None
             if not self._keep_lease(job):
-                self._end_process()
-                return None
+                if is_over:
+                    self._end_process()
+                    return None
+                is_over = True  # it may have ended just now: then its message is on its way
 
     def _is_ready(self) -> bool:
         """Return whether the process takes jobs; replace one that has ended."""

@@ -129,7 +129,7 @@ def verify_log(begin: Head, lines: Iterable[Event], signer: PublicKey | None = N
     begin.check(signer)
     here = begin
     for event in lines:
-        if event.id <= here.id or not event.follows(here.digest):
+        if type(event.id) is not int or event.id <= here.id or not event.follows(here.digest):
             raise VerificationError(
                 f"line {event.id} of the log does not follow the previous line. One of them was changed."
             )
