@@ -152,7 +152,7 @@ MUTANTS: list[Mutant | TextMutant] = [
     """, "", TRAININGS),
     Mutant("service: a key for another request", "privlearn.server.jobs.queue:_find_submission", "row.request_digest != job_kind(request.kind).digest(request)", "False", TRAININGS),
     Mutant("service: a job taken from whoever runs it", "privlearn.server.jobs.queue:_free", "as_text(moment)", "'z'", TRAININGS),
-    Mutant("log: a changed line is not noticed", "privlearn.server.store.log_file:verify_log", "event.id <= here.id or not event.follows(here.digest)", "event.id <= here.id", LOGGED),
+    Mutant("log: a changed line is not noticed", "privlearn.server.store.log_file:verify_log", "type(event.id) is not int or event.id <= here.id or (not event.follows(here.digest))", "event.id <= here.id", LOGGED),
     Mutant("log: its end is cut off", "privlearn.server.store.log_file:watching_for", """
         if not seen:
             ...
