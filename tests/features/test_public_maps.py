@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 from privlearn.errors import DataError, InvalidParameter, ReleaseError
 from privlearn.features import (
     FEATURE_MAPS,
+    MapEncoder,
     PublicMap,
     ScatteringFeatures,
     TextFeatures,
@@ -96,6 +98,29 @@ def test_another_file_of_weights_is_refused(tmp_path: Path, monkeypatch: pytest.
     Path("a.npz").unlink()
     with pytest.raises(ReleaseError, match=r"a\.npz"):
         map_from_dict(described).transform(np.eye(3))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_row_that_overflows_a_network_has_features_of_zero(tmp_path: Path) -> None:
+    """A refusal, or a warning, would show that such a row is there."""
+    np.savez(tmp_path / "a.npz", weight_0=np.full((2, 3), 1e30))
+    features = WeightsFeatures(str(tmp_path / "a.npz"))
+    ordinary, huge = [1.0, 2.0], [[1e300, 1e300], [1e300, -1e300], [3e38, 3e38]]
+    alone, *others = features.transform(np.array([ordinary, *huge]))
+    assert np.array_equal(alone, features.transform(np.array([ordinary]))[0])
+    assert np.linalg.norm(alone) == pytest.approx(1.0)
+    assert not np.any(others)
+
+
+def test_features_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", weight_0=RNG.normal(size=(2000, 513)))
+    encoder = MapEncoder(WeightsFeatures(str(tmp_path / "a.npz")))
+    X = RNG.normal(size=(30, 2000))
+    with threadpoolctl.threadpool_limits(1, "blas"):
+        one: Any = encoder.encode(X)
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        two: Any = encoder.encode(X)
+    assert np.array_equal(one, two)
 
 
 def test_onnx_files_are_run_row_by_row(tmp_path: Path) -> None:

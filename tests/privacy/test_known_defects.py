@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from privlearn import (
     InvalidParameter,
     Ledger,
     PrivateLogisticRegression,
+    PrivateRegressor,
     PrivateSVC,
     SolverError,
 )
 from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
 from privlearn.errors import BudgetExceeded, SchemaError
 from privlearn.estimators import memory_oracle
-from privlearn.solvers import Logistic, Problem, minimise
+from privlearn.solvers import KernelProblem, Logistic, Problem, minimise, minimise_kernel
 from tests.support.combinations import Plan, every_plan, hockey_stick
 from tests.support.rows import dense
 
@@ -280,6 +282,24 @@ def test_two_users_share_one_budget(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded):
         model(epsilon=0.6, ledger=second).fit(X, Y)
     model(epsilon=0.4, ledger=second).fit(X, Y)
+
+
+def test_private_values_print_no_number() -> None:
+    """Tools that report errors collect the reprs of local variables."""
+    targets: Any = model().prepare(X, Y, True).rows.targets
+    numbers: Any = PrivateRegressor(epsilon=1.0, norm_bound=3.0, target_bounds=(0.0, 2.0)).prepare(X, Y, True)
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True)
+    problem = Problem(rows, np.where(Y == 0, 1, -1), Logistic(), regularization=0.1, total=60)
+    kernel = KernelProblem(rows @ rows.T, problem.signs, Logistic(), regularization=0.1, total=60)
+    for private in (
+        targets,
+        numbers.rows.targets,
+        problem,
+        minimise(problem),
+        kernel,
+        minimise_kernel(kernel),
+    ):
+        assert not re.search(r"array|\[|\.\d", repr(private).replace(str(type(private).__module__), ""))
 
 
 def test_bad_input_costs_nothing(tmp_path: Path) -> None:

@@ -210,6 +210,33 @@ def test_counts_lie_on_their_grid() -> None:
         verify_bytes(dataclasses.replace(counts, certificate=certificate).to_bytes())
 
 
+def test_counts_are_those_that_their_certificate_names() -> None:
+    schema = SCORES | {"weight": {"column": "w", "upper": 2}}
+    table = {"y": TWO, "p": np.full(400, 0.3), "w": np.ones(400)}
+    counts = evaluate(None, table, scores="p", schema=schema, epsilon=1.0)
+    stated = dict(counts.certificate.subject)
+    changes: list[dict[str, Any]] = [
+        {"dataset": "z"}, {"schema_sha256": "0"}, {"evaluated": "a release"}, {"weight": {"column": "w"}},
+    ]  # fmt: skip
+    for subject in [*(stated | change for change in changes), dict(stated, weight=None)]:
+        certificate = dataclasses.replace(counts.certificate, subject=subject)
+        with pytest.raises(VerificationError, match="another subject"):
+            verify_bytes(dataclasses.replace(counts, certificate=certificate).to_bytes())
+
+
+def test_numbers_are_counted_around_a_public_number() -> None:
+    release = (
+        PrivateRegressor(**PROMISE | {"epsilon": 10.0}, target_bounds=(-1.0, 1.0)).fit(X, NUMBER).release_
+    )
+    verify_bytes(forged(release, {}))
+    counted: Any = release.certificate.task.target_locations
+    (grid,) = counted.grids
+    for other in (dataclasses.replace(grid, origin=0.25), dataclasses.replace(grid, upper=2.0)):
+        changed = dataclasses.replace(counted, grids=(other,))
+        with pytest.raises(VerificationError, match="another model"):
+            verify_bytes(forged(release, {"target_locations": changed}))
+
+
 @pytest.mark.parametrize("scale", ["hessian_noise_scale", "gradient_noise_scale"])
 def test_matrices_of_a_curvature_lie_on_their_grids(scale: str) -> None:
     bought = curvature(release_of("objective"), X, TWO, epsilon=1.0, delta=1e-6)

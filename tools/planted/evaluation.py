@@ -61,6 +61,8 @@ MUTANTS = [
     Mutant("regularization: any C", "privlearn.estimators.learner:Learner.regularization_for", "not _MIN_C <= float(self.C) <= _MAX_C", "False", REGULARIZERS),
     Mutant("file: grid of the wrong noise", "privlearn.mechanisms.release.objective:ObjectivePerturbation.coefficient_step", "self.tolerance_noise_scale", "self.tolerance_noise_scale / 2.0 ** 20", CONTRADICTIONS),
     Mutant("file: counts off the grid", "privlearn.release.counts_file:CountsFile._parse", "_check_noise(tables, certificate.mechanism)", "", CONTRADICTIONS),
+    Mutant("file: counts of another subject", "privlearn.release.counts_file:CountsFile._parse", "_check_subject(about, certificate.subject)", "", CONTRADICTIONS),
+    Mutant("file: numbers counted around any number", "privlearn.release.agreement:_has_public_grids", "grid == Grid.between(lower, upper, grid.cells, typical)", "True", CONTRADICTIONS),
     Mutant("file: matrices off the grid", "privlearn.release.curvature_file:Curvature.from_bytes", "_check_noise(curvature)", "", CONTRADICTIONS),
     Mutant("file: rows of a person in arrays", "privlearn.release.agreement:_counts_persons_like", "task.rows_per_person == 1 and (not task.averaged)", "True", CONTRADICTIONS),
     Mutant("evaluate: scores that are not finite", "privlearn.statistics.evaluation.subject:check_outputs", "not np.isfinite(values).all()", "False", MEASURED),

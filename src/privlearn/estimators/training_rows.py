@@ -100,7 +100,7 @@ class Targets(ABC):
         """PRIVATE: return the targets of some of the rows."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassTargets(Targets):
     """One of several classes: one function for two classes; K functions for K, each class against the rest.
 
@@ -185,7 +185,7 @@ class ClassTargets(Targets):
         return dataclasses.replace(self, labels=self.labels[indices], ignored=ignored)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NumberTargets(Targets):
     """Numbers, scaled from their public bounds to [-1, 1]: one function per number.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.data.encoding.arrays import INTERCEPT, ArrayEncoder
-from privlearn.data.sources.passes import in_order
+from privlearn.data.sources.passes import in_order, one_blas_thread
 from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
 from privlearn.errors import DataError
 from privlearn.features.public_map import PublicMap
@@ -64,6 +64,8 @@ class MapEncoder:
         def encode(part: slice) -> tuple[slice, Any]:
             return part, self._array.encode(self.features.transform(rows[part], dtype=np.float32))
 
-        for part, features in in_order(encode, parts, many=len(parts) > 1):
-            encoded[part] = features
+        # The last bits of a product may depend on the number of BLAS's threads, and so on what else runs.
+        with one_blas_thread():
+            for part, features in in_order(encode, parts, many=len(parts) > 1):
+                encoded[part] = features
         return encoded

@@ -87,12 +87,16 @@ class WeightsFeatures(PublicMap):
         return _Layers(path) if path.suffix == ".npz" else _Onnx(path)
 
     def _fill(self, X: Any, out: Any) -> None:
+        """Write the features; a row whose outputs are not finite has features 0, since a refusal would depend on it."""
+        farthest = np.finfo(np.float32).max
         for index, row in enumerate(X):
-            outputs = self._network(np.asarray(row, dtype=np.float32).reshape(self.input_shape)).astype(
-                np.float64
-            )
-            if outputs.shape != (self.dimension,) or not np.isfinite(outputs).all():
-                raise DataError("the encoder's outputs are not finite for some row. Bound its inputs.")
+            with np.errstate(all="ignore"):  # a warning would depend on the row
+                inputs = np.clip(row, -farthest, farthest).astype(np.float32).reshape(self.input_shape)
+                outputs = self._network(inputs).astype(np.float64)
+            if outputs.shape != (self.dimension,):
+                raise DataError("the encoder's outputs have different lengths. Use one with a fixed length.")
+            if not np.isfinite(outputs).all():
+                outputs = np.zeros(self.dimension)
             largest = max(float(np.max(np.abs(outputs))), np.finfo(np.float64).tiny)
             scaled = outputs / largest  # no square overflows
             out[index] = scaled / max(float(np.sqrt(scaled @ scaled)), 1.0 / largest)

@@ -63,7 +63,7 @@ class DataOracle(MinimiserOracle, Protocol):
         """PRIVATE: return the number of rows predicted wrongly; one record changes it by at most 1."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PrecomputedMinimisers:
     """Minimisers computed before, for several draws of noise. Implements `MinimiserOracle`."""
 
@@ -74,7 +74,7 @@ class PrecomputedMinimisers:
         return self.minimisers
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sides:
     """Numbers of cells below and above each of several numbers, and in total, without missing cells."""
 
@@ -83,7 +83,7 @@ class Sides:
     cells: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Histogram:
     """Distinct values of a column and their numbers of cells, without missing cells."""
 

@@ -14,6 +14,7 @@ from privlearn.errors import VerificationError
 from privlearn.mechanisms.mechanism import CoefficientMechanism
 from privlearn.mechanisms.search.search import SearchResult
 from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.statistics.locations import Grid, Locations
 from privlearn.mechanisms.task import Task
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
@@ -154,11 +155,10 @@ def _has_offsets_of(model: Model, task: Task) -> bool:
         return not is_released  # with several parties, what the schema states is not used
     if isinstance(model, RegressionModel):
         statistic = task.target_locations
-        stated = [] if statistic is None else [(grid.lower, grid.upper) for grid in statistic.grids]
         fits = given.stretch is not None and bool(np.all(np.abs(given.offsets) <= 1.0 + _ROUNDING))
         fits = fits and bool(np.all((given.stretches >= MIN_STRETCH) & (given.stretches <= 1.0)))
         fits = fits and task.offset_bound >= MAX_TARGET - 1.0
-        paid = task.class_counts is None and np.array_equal(stated, np.atleast_2d(model.target_bounds))
+        paid = task.class_counts is None and statistic is not None and _has_public_grids(model, statistic)
     else:
         counts, size = task.class_counts, float(np.linalg.norm(given.offsets))
         fits = given.stretch is None and size <= task.offset_bound * (1.0 + _ROUNDING)
@@ -172,6 +172,20 @@ def _has_offsets_of(model: Model, task: Task) -> bool:
         model.output is not None and model.output.prior is not None and task.prior_norm > 0.0
     )
     return fits and (comes_with_public_model or (public is not None and given.to_dict() == public.to_dict()))
+
+
+def _has_public_grids(model: RegressionModel, statistic: Locations) -> bool:
+    """Return whether numbers are counted between the model's bounds, in cells around the schema's typical number.
+
+    A grid around another number would state something that nothing paid for, such as the median.
+    """
+    target = getattr(getattr(base_of(model.encoder), "schema", None), "target", None)
+    typical = None if target is None else target.typical
+    bounds = np.atleast_2d(model.target_bounds).tolist()
+    return len(bounds) == len(statistic.grids) and all(
+        grid == Grid.between(lower, upper, grid.cells, typical)
+        for grid, (lower, upper) in zip(statistic.grids, bounds, strict=True)
+    )
 
 
 def _largest_offset(model: Model, task: Task) -> float:

@@ -185,6 +185,7 @@ class CountsFile(SignedArchive):
         tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
         run = RunRecord.from_bytes(members[_RUN]) if _RUN in members else None
         _check_kinds(about, certificate.mechanism)
+        _check_subject(about, certificate.subject)
         _check_noise(tables, certificate.mechanism)
         result = cls(tables, about, certificate, signature, run)
         if run is not None:
@@ -214,6 +215,16 @@ def _check_kinds(about: Mapping[str, Any], mechanism: NoisyCounts) -> None:
     priced = mechanism.kinds if isinstance(mechanism, NoisyScoring) else ()
     if priced != tuple(KIND_OF_SUM.get(str(name)) for name in about.get("sums", ())):
         raise VerificationError("the certificate is about other kinds of sums than the file")
+
+
+def _check_subject(about: Mapping[str, Any], subject: Mapping[str, Any]) -> None:
+    """Raise VerificationError where the certificate names another model, data set or weight than the file."""
+    stated = dict(subject)
+    if "of" in about:
+        stated["of"] = stated.pop("evaluated", None)
+    shared = (about.keys() & stated.keys()) | {"weight"}
+    if any(about.get(name) != stated.get(name) for name in shared):
+        raise VerificationError("the certificate states another subject than the file")
 
 
 def _check_noise(tables: Sequence[Array], mechanism: NoisyCounts) -> None:

@@ -36,7 +36,7 @@ TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)
 SMALLEST = 1e-30  # of slacks and relative dual variables
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _State:
     """A point strictly inside the box, or a direction from it."""
 

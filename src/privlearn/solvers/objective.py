@@ -23,7 +23,7 @@ MIN_COLUMNS, MAX_COLUMNS = 256, 2048  # columns that a preconditioner treats joi
 MIN_STRIDE, ROWS_PER_COLUMN = 8, 16  # it reads at most one row in 8, and at most 16 rows per column
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Point:
     """The objective at ``coefficients``; ``margins`` are the signed ones, ``sign_i <w, x_i> - offset_i``."""
 

@@ -37,7 +37,7 @@ Progress = Callable[[int, float], None]
 """Called with the number of iterations so far and the certified gradient norm (or duality gap) reached."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """``J(w) = (1/N) sum_i weight_i loss(sign_i <w, x_i> - offset_i) + (Lambda/2) |w|^2 + <linear, w>``.
 
@@ -86,7 +86,7 @@ class Problem:
             check_vector("offsets", self.offsets, rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """A point and a proven bound on its distance from the minimiser.
 

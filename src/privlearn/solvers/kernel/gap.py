@@ -27,7 +27,7 @@ from privlearn.solvers.losses import Loss, LossProperties
 MAX_GAP = 1e-3  # relative to the weight bound, which is about J(0): a larger gap would be meaningless
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WeightedLoss:
     """``weight_i loss(margin_i - offset_i)``, the `MarginFunction` of a smooth loss."""
 

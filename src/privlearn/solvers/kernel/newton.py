@@ -36,7 +36,7 @@ class MarginFunction(Protocol):
     def second_derivative(self, margins: Array) -> Array: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DualPoint:
     """``alpha`` and its margins ``Q alpha``."""
 

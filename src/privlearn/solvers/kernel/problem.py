@@ -22,7 +22,7 @@ SYMMETRY = 1e-9  # relative; what rounding can explain
 TILE = 128  # rows and columns that stay in the cache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelProblem:
     """``J(f) = (1/N) sum_i weight_i loss(sign_i f(x_i) - offset_i) + (Lambda/2) |f|_H^2``.
 
@@ -78,7 +78,7 @@ class KernelProblem:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelSolution:
     """A function and a proven bound on its distance from the minimiser.
 
@@ -100,7 +100,7 @@ class KernelSolution:
     iterations: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CertifiedPoint:
     """A point of the dual with its proven gap, after a number of steps."""
 

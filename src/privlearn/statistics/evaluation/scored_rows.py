@@ -84,7 +84,7 @@ class ScoredRows:
         return _ScoredBlock(self._target, answers, outputs, groups)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _ScoredBlock:
     """PRIVATE: some rows, unpacked.
 
