@@ -16,7 +16,7 @@ from privlearn import Ledger
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.function_release import CAPACITY
-from privlearn.sessions import InteractivePredictor, machines, shared
+from privlearn.sessions import InteractivePredictor, machines, state
 from tests.support.session_support import PROMISE, noise_scale, open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(30, 3, 8)
@@ -235,7 +235,7 @@ def test_what_could_not_be_written_was_not_said(tmp_path: Path, monkeypatch: pyt
     def fail(*_: object) -> None:
         raise SessionError("disk full")
 
-    monkeypatch.setattr(shared.LockedSharedState, "append", fail)
+    monkeypatch.setattr(state.LockedSharedState, "append", fail)
     with pytest.raises(SessionError, match="disk full"):
         session.predict(POINTS[1])
     monkeypatch.undo()

@@ -34,7 +34,7 @@ MUTANTS = [
             ...
     """, PARTS),
     Mutant("split: a part passes for the other", "privlearn.data.parts:Part.of_table", "part.name != name", "False", PARTS),
-    Mutant("split: two splits of one data set", "privlearn.budget.admission:record_split", "digest != split.digest", "False", PARTED),
+    Mutant("split: two splits of one data set", "privlearn.budget.reservation:record_split", "digest != split.digest", "False", PARTED),
     Mutant("split: the whole is free for parts", "privlearn.budget.totals:totals_for_part", "totals.get(WHOLE, nothing)", "nothing", PARTED),
     Mutant("split: the whole forgets parts", "privlearn.budget.totals:totals_for_part", "[part] if part else sorted((name for name in totals if name)) or [WHOLE]", "[part]", PARTED),
     Mutant("split: of any data set", "privlearn.budget.ledger:Ledger.of_part", "part.split.dataset != self.dataset", "False", PARTED),

@@ -87,13 +87,13 @@ MUTANTS: list[Mutant | TextMutant] = [
     Mutant("session: landmark rows longer than 1", "privlearn.estimators.kernel_machine:_to_grid", "np.trunc(np.ldexp(features, GRID_BITS))", "np.copysign(np.ceil(np.abs(np.ldexp(features, GRID_BITS))), features)", SPANS),
     Mutant("session: landmarks taken from the records", "privlearn.estimators.kernel_learner:KernelLearner._read_features", "self.landmarks(rows.encoder)", "SessionLandmarks(self.select_kernel(rows.encoder), in_memory(rows.features)[:20])", SPANS),
     Mutant("session: the linear solver's distance for free", "privlearn.estimators.kernel_fit:landmark_kernel_task", "landmark_task(task, dimension).solver_distance", "0.0", SPANS),
-    Mutant("session: a turn without the lock", "privlearn.sessions.shared:SharedState.lock", "f'session {session}'", "f'session {os.getpid()}'", TURNS),
-    Mutant("session: goes on where answers were forgotten", "privlearn.sessions.shared:LockedSharedState.records_after", "self._count < known", "False", TURNS),
-    Mutant("session: a forked child answers", "privlearn.sessions.shared:SharedState.check_open", "os.getpid() != self._process", "False", TURNS),
-    Mutant("session: another session's state goes on", "privlearn.sessions.shared:SharedState.lock", "row is None or row.header != self._written", "row is None", STATES),
+    Mutant("session: a turn without the lock", "privlearn.sessions.state:SharedState.lock", "f'session {session}'", "f'session {os.getpid()}'", TURNS),
+    Mutant("session: goes on where answers were forgotten", "privlearn.sessions.state:LockedSharedState.records_after", "self._count < known", "False", TURNS),
+    Mutant("session: a forked child answers", "privlearn.sessions.state:SharedState.check_open", "os.getpid() != self._process", "False", TURNS),
+    Mutant("session: another session's state goes on", "privlearn.sessions.state:SharedState.lock", "row is None or row.header != self._written", "row is None", STATES),
     Mutant("session: other records accepted", "privlearn.sessions.opening:restore_mechanism", "learner.training_digest() != header['training']", "False", STATES),
     Mutant("composition off by one, ledger", "privlearn.budget.composition:BasicComposition.admits", "counted + Sum.of(requested)", "counted", LEDGERS),
-    Mutant("budget of each user alone", "privlearn.budget.admission:check_budget", """
+    Mutant("budget of each user alone", "privlearn.budget.reservation:check_budget", """
         if not _fits(composition, totals_for_part(totals, part), requested):
             ...
     """, """
@@ -102,10 +102,10 @@ MUTANTS: list[Mutant | TextMutant] = [
         if not _fits(composition, totals_for_part(totals, part), requested):
             ...
     """, DEFECTS),
-    Mutant("share not checked", "privlearn.budget.admission:check_budget", "ledger.share is None", "True", ACCOUNTS),
+    Mutant("share not checked", "privlearn.budget.reservation:check_budget", "ledger.share is None", "True", ACCOUNTS),
     Mutant("an id charged twice", "privlearn.budget.ledger:Ledger.reserve", "id or str(uuid4())", "str(uuid4())", ACCOUNTS),
-    Mutant("an id used again once settled", "privlearn.budget.admission:is_repeated_request", "settlement is not None", "False", ACCOUNTS),
-    Mutant("an id for another cost", "privlearn.budget.admission:is_repeated_request", "ledger.part_name, requested", "ledger.part_name, amount", ACCOUNTS),
+    Mutant("an id used again once settled", "privlearn.budget.reservation:is_repeated_request", "settlement is not None", "False", ACCOUNTS),
+    Mutant("an id for another cost", "privlearn.budget.reservation:is_repeated_request", "ledger.part_name, requested", "ledger.part_name, amount", ACCOUNTS),
     Mutant("service: a training for nothing", "privlearn.server.jobs.running:_compute", "not job.trial", "False", TRAININGS),
     Mutant("service: a restart pays again", "privlearn.server.jobs.running:_reserve", "id=job.id", "", TRAININGS),
     Mutant("service: a result seen before it is paid", "privlearn.server.jobs.results:_visible", "select(*columns).join_from(results, jobs).where(jobs.c.state == 'done')", "select(*columns).join_from(results, jobs)", TRAININGS),

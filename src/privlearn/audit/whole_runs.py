@@ -29,8 +29,7 @@ from privlearn.mechanisms.session.function_release import (
 )
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
-from privlearn.mechanisms.statistics.discovery import Discovery
-from privlearn.mechanisms.statistics.histogram import frequent
+from privlearn.mechanisms.statistics.discovery import Discovery, frequent
 from privlearn.mechanisms.task import Task
 from privlearn.parties.secure_sum.noise_share import NoiseShare
 from privlearn.parties.secure_sum.session import Cohort

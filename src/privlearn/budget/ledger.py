@@ -9,7 +9,6 @@ from uuid import uuid4
 from sqlalchemy import Connection, insert, select
 
 from privlearn.budget import tables as stores
-from privlearn.budget.admission import check_budget, is_repeated_request, record_split
 from privlearn.budget.composition import (
     Amount,
     Balance,
@@ -19,7 +18,7 @@ from privlearn.budget.composition import (
     RenyiComposition,
 )
 from privlearn.budget.pending import remember
-from privlearn.budget.reservation import Reservation, append
+from privlearn.budget.reservation import Reservation, append, check_budget, is_repeated_request, record_split
 from privlearn.budget.statement import (
     COMPOSITIONS,
     CompositionName,

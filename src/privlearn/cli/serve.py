@@ -153,8 +153,8 @@ def _load_server(owner: Path) -> ServerSettings:
 
 def _while_no_server_runs(store: str, server: ServerSettings | None) -> AbstractContextManager[Any]:
     """Refuse to continue while a server runs: on SQLite it locks its directory, on PostgreSQL it holds a lock there."""
-    from privlearn.budget.storage.postgresql import is_address
     from privlearn.budget.storage.presence import without_servers
+    from privlearn.budget.storage.store import is_address
 
     if is_address(store):
         return without_servers(store)

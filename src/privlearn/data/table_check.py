@@ -19,8 +19,7 @@ from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
-from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target
-from privlearn.data.schema.weight import Weight
+from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target, Weight
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import describe_look, misread_encoding
 from privlearn.data.sources.directories import list_files

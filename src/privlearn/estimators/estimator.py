@@ -26,9 +26,8 @@ from privlearn.estimators.cluster.rows import check_loss, rows_on_cluster
 from privlearn.estimators.fit import Fit, charge_of
 from privlearn.estimators.kernel_features import check_mechanism, lift
 from privlearn.estimators.learner import Learner, check_array_shape
-from privlearn.estimators.reading import target_column
+from privlearn.estimators.reading import refuse_weights, target_column
 from privlearn.estimators.regularizer import divide_by_weights, public_coefficients
-from privlearn.estimators.sample_weights import refuse_weights
 from privlearn.estimators.scikit_learn import check_callers, check_columns, check_is_fitted
 from privlearn.estimators.training_rows import Progress, TrainingRows
 from privlearn.features.kernels import LinearKernel

@@ -13,10 +13,9 @@ from typing import Any
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
-from privlearn.mechanisms.statistics.class_counts import ClassCounts
 from privlearn.mechanisms.statistics.locations import FEW_CELLS, MANY_CELLS, Grid, Locations
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
-from privlearn.mechanisms.statistics.statistic import scale_of_cost
+from privlearn.mechanisms.statistics.statistic import ClassCounts, scale_of_cost
 from privlearn.release.score_map import MAX_TARGET
 
 _CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm

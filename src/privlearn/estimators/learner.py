@@ -21,8 +21,7 @@ from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import refuse_lazy, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, preview
-from privlearn.estimators.reading import read_bounded
-from privlearn.estimators.sample_weights import refuse_weights, weigh_rows
+from privlearn.estimators.reading import read_bounded, refuse_weights, weigh_rows
 from privlearn.estimators.scikit_learn import BaseEstimator, check_columns
 from privlearn.estimators.target_readers import ClassReader, NumberReader
 from privlearn.estimators.training_rows import Targets, TrainingRows

@@ -18,10 +18,9 @@ from privlearn.data.sources.row_source import row_blocks
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Progress, TrainingRows
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.statistics.centring import Centre, Centres
-from privlearn.mechanisms.statistics.class_counts import CountsClasses
-from privlearn.mechanisms.statistics.exact_counts import UNIT, count
 from privlearn.mechanisms.statistics.locations import CountsTargets, Grid
 from privlearn.mechanisms.statistics.score_counts import CountsScores
+from privlearn.mechanisms.statistics.statistic import UNIT, CountsClasses, count
 from privlearn.mechanisms.task import Task
 from privlearn.release.encoders import RawEncoder
 from privlearn.release.model import row_scores

@@ -20,9 +20,15 @@ from privlearn.data.encoding.encoder import Bounds
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.features.landmarks import LandmarkFeatures, UnitLandmarkFeatures
 from privlearn.release.encoders import Encoder
-from privlearn.release.mechanism_output import MechanismOutput, largest_ridge, on_grid, prior_norm
 from privlearn.release.model import LinearModel, Model, RegressionModel, target_values
-from privlearn.release.score_map import MAX_TARGET, ScoreMap
+from privlearn.release.score_map import (
+    MAX_TARGET,
+    MechanismOutput,
+    ScoreMap,
+    largest_ridge,
+    on_grid,
+    prior_norm,
+)
 from privlearn.solvers.losses import LossProperties
 from privlearn.solvers.problem import Features
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter, check_positive, preview
 from privlearn.mechanisms.statistics.centring import Centring
-from privlearn.mechanisms.statistics.class_counts import ClassCounts
 from privlearn.mechanisms.statistics.locations import Locations
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
-from privlearn.mechanisms.statistics.statistic import Statistic
+from privlearn.mechanisms.statistics.statistic import ClassCounts, Statistic
 from privlearn.relation import Relation, get_relation
 from privlearn.solvers.certifiable import (
     GAP_TOLERANCE,

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
         feature_columns,
     )
     from privlearn.release.meaning import meaning_of
-    from privlearn.release.mechanism_output import MechanismOutput, on_grid
     from privlearn.release.moments_file import Moments, schema_for
     from privlearn.release.refinement import Flatten, Monotone, Refinement, Round, Smooth, curves, isotonic
     from privlearn.release.run_record import RunRecord
+    from privlearn.release.score_map import MechanismOutput, on_grid
 else:
     __getattr__ = export_late(__name__)
 

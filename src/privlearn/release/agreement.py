@@ -18,9 +18,17 @@ from privlearn.mechanisms.statistics.locations import Grid, Locations
 from privlearn.mechanisms.task import Task
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
-from privlearn.release.mechanism_output import MechanismOutput, check_grid, largest_ridge, prior_norm
 from privlearn.release.model import Model, RegressionModel
-from privlearn.release.score_map import MAX_TARGET, MIN_STRETCH, ScoreMap, map_of_target
+from privlearn.release.score_map import (
+    MAX_TARGET,
+    MIN_STRETCH,
+    MechanismOutput,
+    ScoreMap,
+    check_grid,
+    largest_ridge,
+    map_of_target,
+    prior_norm,
+)
 
 _ROUNDING = 1e-9
 

@@ -49,11 +49,11 @@ from privlearn.release.counts_file import CountsFile
 from privlearn.release.decision import Decision
 from privlearn.release.encoders import base_of
 from privlearn.release.html import notebook_view
-from privlearn.release.mechanism_output import NAMES
 from privlearn.release.model import LinearModel, Model, RegressionModel, model_from_dict
 from privlearn.release.moments_file import Moments
 from privlearn.release.refinement import Refinement, Step, refinement_from_dict
 from privlearn.release.run_record import RunRecord
+from privlearn.release.score_map import NAMES
 
 _RELEASED = ("coefficients", *NAMES, "mean", "log_odds")
 _ARRAYS = (*_RELEASED, "public_points")

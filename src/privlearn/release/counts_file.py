@@ -40,8 +40,8 @@ from privlearn.release.archive import (
     read_whole,
 )
 from privlearn.release.base_certificate import BaseCertificate, format_value, read_calibration, read_guarantee
-from privlearn.release.mechanism_output import check_grid
 from privlearn.release.run_record import RunRecord
+from privlearn.release.score_map import check_grid
 
 _KINDS: dict[str, type[NoisyCounts]] = {
     kind.name: kind for kind in (NoisyCounts, SummedCounts, SummedMoments, NoisyScoring)

@@ -18,7 +18,7 @@ from privlearn.mechanisms.noise import grid_step
 from privlearn.mechanisms.statistics.curvature import NoisyCurvature, task_refusal
 from privlearn.release.archive import read_whole, write_new
 from privlearn.release.base_certificate import BaseCertificate, read_calibration, read_guarantee, read_task
-from privlearn.release.mechanism_output import check_grid
+from privlearn.release.score_map import check_grid
 
 FORMAT = "privlearn curvature 1"
 

@@ -26,8 +26,7 @@ from privlearn.release.encoders import (
     encoder_from_dict,
     encoder_to_dict,
 )
-from privlearn.release.mechanism_output import MechanismOutput, output_from_arrays
-from privlearn.release.score_map import ScoreMap, score_map_from_dict
+from privlearn.release.score_map import MechanismOutput, ScoreMap, output_from_arrays, score_map_from_dict
 from privlearn.solvers.losses import LOSSES, LossProperties
 
 _LABEL_TYPES = {str, bool, int, float}

@@ -1,7 +1,7 @@
 """Interactive sessions: predictions for adaptively chosen points under one guarantee, from a durable state.
 
 `interactive.py` has the session, `machines.py` the mechanisms that answer, `opening.py` the charge and the header,
-`records.py` the records and the interface of a state, `shared.py` and `state.py` its two stores.
+`records.py` the records and the interface of a state, `state.py` its two stores.
 May import mechanisms, release, budget and estimators. Start reading at `InteractivePredictor.decide`.
 """
 
@@ -9,7 +9,7 @@ from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.interactive import InteractivePredictor
 from privlearn.sessions.records import Answers, LockedState
 from privlearn.sessions.semi_interactive import AnsweredModel, learn_from_answers
-from privlearn.sessions.shared import SharedStore
+from privlearn.sessions.state import SharedStore
 
 __all__ = [
     "AnsweredModel",

@@ -28,8 +28,7 @@ from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.machines import FrozenLearner, FunctionSession, PinpSession, SessionLearner
 from privlearn.sessions.opening import calibrate, charge_of, freeze, new_state, restore_mechanism
 from privlearn.sessions.records import Answer, Answers, Record, State, StateStore, points_for
-from privlearn.sessions.shared import SharedStore
-from privlearn.sessions.state import FileStore
+from privlearn.sessions.state import FileStore, SharedStore
 
 POINTS_PER_LOCK = 64
 """New points that are answered before the lock is released to other processes: a transaction may take 30 seconds."""

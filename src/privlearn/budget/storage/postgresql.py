@@ -36,11 +36,6 @@ ADVICE = (
 OPTIONS = ("host", "passfile", "sslcert", "sslkey", "sslmode", "sslrootcert")
 
 
-def is_address(store: str) -> bool:
-    """Return whether a store is a PostgreSQL database."""
-    return store.startswith("postgresql://")
-
-
 def address(url: URL) -> str:
     """Return the canonical address; error messages repeat no part of an address that is refused."""
     if url.password is not None or "password" in url.query:

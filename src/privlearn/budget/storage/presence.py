@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from privlearn.budget.storage import postgresql
 from privlearn.budget.storage.formats import PARTS
-from privlearn.budget.storage.store import reading
+from privlearn.budget.storage.store import is_address, reading
 from privlearn.errors import LedgerError, StoreUnusable
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Presence:
         str
             Empty, or why this server has to stop: the store is locked for an upgrade, or its format has changed.
         """
-        if not postgresql.is_address(self._store):
+        if not is_address(self._store):
             return ""
         if not self._is_held():
             self._fits = False

@@ -51,7 +51,7 @@ def locate(store: str | Path) -> str:
         raise LedgerError("pass the ledger's address as text: a Path loses one of its slashes")
     if isinstance(store, str) and "://" in store:
         text = _parse_url(store)
-    if postgresql.is_address(text):
+    if is_address(text):
         return text
     if not text or Path(text).name == ":memory:":
         raise LedgerError("a ledger must outlive its process. Pass the path of a file, not memory.")
@@ -71,6 +71,11 @@ def _parse_url(text: str) -> str:
             f"a ledger is an SQLite file or a PostgreSQL database. Pass {_KINDS}, a path without options."
         )
     return url.database or ""
+
+
+def is_address(store: str) -> bool:
+    """Return whether a store is a PostgreSQL database."""
+    return store.startswith("postgresql://")
 
 
 @contextmanager
@@ -153,7 +158,7 @@ def _reason(error: SQLAlchemyError) -> str:
 
 
 def _backend(store: str) -> Backend:
-    return postgresql if postgresql.is_address(store) else sqlite
+    return postgresql if is_address(store) else sqlite
 
 
 _PASSING = (OperationalError, InterfaceError, TimeoutError)

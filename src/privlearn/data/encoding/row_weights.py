@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array, product
 from privlearn.data.encoding.column_cells import numbers, owners
 from privlearn.data.schema.schema import Schema
-from privlearn.data.schema.weight import Weight
+from privlearn.data.schema.target import Weight
 from privlearn.data.sources.row_source import concatenate_tables
 from privlearn.errors import DataError
 from privlearn.imports import pa

@@ -17,14 +17,12 @@ from pydantic import (
 )
 
 from privlearn.data.schema.cell_grammar import BLANKS, is_code
-from privlearn.data.schema.column_ranges import expand_ranges
-from privlearn.data.schema.columns import Column
+from privlearn.data.schema.columns import Column, expand_ranges
 from privlearn.data.schema.documents import read_document, write_document
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.private_bounds import JointPrivateBounds, PrivateBounds
 from privlearn.data.schema.public import CompactModel
-from privlearn.data.schema.target import Target
-from privlearn.data.schema.weight import Weight
+from privlearn.data.schema.target import Target, Weight
 from privlearn.errors import SchemaError
 
 Name = Annotated[StrictStr, Field(min_length=1)]

@@ -1,15 +1,23 @@
-"""The column to predict: its classes or bounds, labels that count as one class, and weights of classes."""
+"""Columns with a role: the one to predict (classes or bounds, class weights), and the one of row weights (`Weight`)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, StrictStr, ValidationInfo, field_validator, model_serializer, model_validator
 
 from privlearn.data.schema.columns import PublicColumn
-from privlearn.data.schema.public import OptionalBound, Rule, Value, Values, check_bounds, distinct_values
+from privlearn.data.schema.public import (
+    CompactModel,
+    OptionalBound,
+    Rule,
+    Value,
+    Values,
+    check_bounds,
+    distinct_values,
+)
 
 SPELLINGS_OF_A_CLASS = 'write other spellings of a class under merge, as in merge: {"yes": ["Yes", "YES"]}'
 
@@ -187,3 +195,56 @@ def check_weights(weights: Mapping[Value, Any]) -> dict[Value, float]:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
             raise ValueError(f"{label}: must be a number above 0")
     return {label: float(weight) for label, weight in weights.items()}
+
+
+_LIKELY_MEAN = 50.0
+"""An upper limit beyond this many times the default mean is taken for one of expansion weights."""
+
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Weight(CompactModel):
+    """Row weights as survey statisticians mean them: a row of weight 2 counts like two rows of weight 1.
+
+    Each weight is clipped to [0, ``upper``], row by row. One person's weight is bounded by ``upper``, so the noise
+    grows with ``upper / mean``.
+
+    Parameters
+    ----------
+    column : str
+    upper : float, optional
+        Public cap. Only with ``person`` it may be left out: then the weights of a person's rows are divided by their
+        sum, each person counts 1, and the weights cost nothing.
+    mean : float, default=1
+        Public, approximate mean of the weights; it need not be exact. Training divides the weights by it, so that
+        regularization and forecasts refer to records of mean weight.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells; ``zero`` gives such rows the weight 0.
+    """
+
+    column: Annotated[StrictStr, Field(min_length=1)]
+    upper: Positive | None = None
+    mean: Positive = 1.0
+    missing: Rule = "refuse"
+
+    _omitted: ClassVar[tuple[str, ...]] = ("upper", "mean", "missing")
+
+    @model_validator(mode="after")
+    def _mean_is_below_upper(self) -> Weight:
+        if self.upper is None:
+            if self.mean != 1.0:
+                raise ValueError("mean: remove it: without upper, weights only divide each person's rows")
+            return self
+        if self.mean > self.upper:
+            raise ValueError(f"mean ({self.mean:g}) must not exceed upper ({self.upper:g}): state their mean")
+        if "mean" not in self.model_fields_set and self.upper > _LIKELY_MEAN:
+            raise ValueError(
+                f"upper ({self.upper:g}) is far above 1: state the approximate mean of the weights too, from public "
+                "knowledge, such as mean: 1500 (population / records)"
+            )
+        return self
+
+    @property
+    def bound(self) -> float:
+        """Return the largest weight of a record, or person, in units of the mean."""
+        return 1.0 if self.upper is None else self.upper / self.mean

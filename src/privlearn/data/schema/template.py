@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from privlearn.data.schema.column_ranges import compact_names
+from privlearn.data.schema.columns import compact_names
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import csv_header, guess_types

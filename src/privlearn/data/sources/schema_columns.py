@@ -22,8 +22,7 @@ from privlearn.data.schema.columns import (
 )
 from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Schema
-from privlearn.data.schema.target import Target
-from privlearn.data.schema.weight import Weight
+from privlearn.data.schema.target import Target, Weight
 from privlearn.errors import DataError
 from privlearn.imports import pa
 

@@ -1,8 +1,9 @@
 """Noisy counts, means, quantiles and Hessians, one file per theorem.
 
-Start with `counts.py`, the simplest. `discovery.py` estimates bounds and lists of a schema from `quantile.py`,
-`histogram.py` and `tail_counts.py`; `centring.py`, `curvature.py`, `score_counts.py` and `score_odds.py` serve one
-model each. May import `mechanisms` and `accounting`; layouts and files of results are in the package `statistics`.
+Start with `counts.py`, the simplest. `discovery.py` estimates bounds and lists of a schema from `quantile.py` and
+`tail_counts.py`; `statistic.py`, `centring.py`, `locations.py`, `curvature.py`, `score_counts.py` and `score_odds.py`
+serve one model each. May import `mechanisms` and `accounting`; layouts and files of results are in the package
+`statistics`.
 """
 
 from typing import TYPE_CHECKING
@@ -11,12 +12,14 @@ from privlearn.imports import export_late
 
 if TYPE_CHECKING:
     from privlearn.mechanisms.statistics.centring import Centre, Centres, Centring
-    from privlearn.mechanisms.statistics.class_counts import ClassCounts
-    from privlearn.mechanisms.statistics.discovery import Discovery
-    from privlearn.mechanisms.statistics.exact_counts import count
-    from privlearn.mechanisms.statistics.histogram import frequent, rare_probability, rare_threshold
+    from privlearn.mechanisms.statistics.discovery import (
+        Discovery,
+        frequent,
+        rare_probability,
+        rare_threshold,
+    )
     from privlearn.mechanisms.statistics.locations import Grid, Locations, location_of
     from privlearn.mechanisms.statistics.score_odds import log_odds_at, log_odds_from_counts
-    from privlearn.mechanisms.statistics.statistic import scale_of_cost
+    from privlearn.mechanisms.statistics.statistic import ClassCounts, count, scale_of_cost
 else:
     __getattr__ = export_late(__name__)

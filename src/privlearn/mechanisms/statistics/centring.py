@@ -17,8 +17,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.errors import check_positive, whole_number
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
-from privlearn.mechanisms.statistics.exact_counts import UNIT
-from privlearn.mechanisms.statistics.statistic import Statistic
+from privlearn.mechanisms.statistics.statistic import UNIT, Statistic
 from privlearn.randomness import Randomness
 from privlearn.relation import Relation
 

@@ -195,7 +195,7 @@ class NoisyCounts(Mechanism):
         }
 
     def run(self, tables: Sequence[Array], randomness: Randomness) -> list[Array]:
-        """Touch the data: add noise to PRIVATE counts, made by `exact_counts.count`; the result may be released."""
+        """Touch the data: add noise to PRIVATE counts, made by `statistic.count`; the result may be released."""
         if tuple(table.size for table in tables) != self.cells:
             raise InvalidParameter(
                 "the tables do not have the sizes that the noise was calibrated for. Calibrate it for these tables."

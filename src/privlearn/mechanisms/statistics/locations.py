@@ -16,8 +16,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, check_positive, whole_number
 from privlearn.imports import optimize
-from privlearn.mechanisms.statistics.exact_counts import count
-from privlearn.mechanisms.statistics.statistic import HistogramStatistic
+from privlearn.mechanisms.statistics.statistic import HistogramStatistic, count
 from privlearn.randomness import Randomness
 
 MANY_CELLS, FEW_CELLS = 256, 64
@@ -89,7 +88,7 @@ class Grid:
         return np.asarray(np.maximum.accumulate(edges))
 
     def count(self, numbers: Array, weights: Array | None = None) -> Array:
-        """PRIVATE: return the exact weight of the numbers in each cell; see `exact_counts.count`."""
+        """PRIVATE: return the exact weight of the numbers in each cell; see `statistic.count`."""
         return count(np.searchsorted(self.edges[1:-1], numbers), self.cells, weights)
 
 

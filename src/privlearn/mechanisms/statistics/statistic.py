@@ -1,7 +1,8 @@
 """Statistics that a fit releases with its model: noisy numbers of the same records, under the same guarantee.
 
-A statistic is a field of `Task` that extends `Statistic`. Costs, certificates and verification find it there; the fit
-runs it. The argument for their composition: docs/theory/centring.md.
+A statistic adds noise to exact counts (`count`): sums of whole units, which do not depend on the order of rows. It is
+a field of `Task` that extends `Statistic`. Costs, certificates and verification find it there; the fit runs it.
+The argument for their composition: docs/theory/centring.md.
 """
 
 from __future__ import annotations
@@ -10,15 +11,38 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
 from privlearn.mechanisms.noise import ADD_NOISE, coordinate_deviation
 from privlearn.randomness import Randomness
 from privlearn.relation import Relation
+
+UNIT = 2.0**20
+"""Sums are made of whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""
+
+_NO_CELL = -1
+
+
+def count(cell: NDArray[np.int64], cells: int, weights: Array | None = None) -> Array:
+    """PRIVATE: return the exact number of rows in each cell; rows in the cell -1 are not counted.
+
+    Weights, which add up to at most 1 per person, are rounded down to multiples of 1 / UNIT.
+
+    Examples
+    --------
+    >>> count(np.array([0, 2, 2, -1]), cells=3).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    # Down, never to the nearest: a person's weights must still add up to at most 1.
+    units = np.full(len(cell), UNIT) if weights is None else np.floor(weights * UNIT)
+    inside = cell > _NO_CELL
+    return np.asarray(np.bincount(cell[inside], weights=units[inside], minlength=cells) / UNIT)
+
 
 _NOISES = ("gaussian", "laplace")
 _MAX_SCALE = 2.0**24  # beyond, counts, which are multiples of 2^-20, would not lie on the noise's grid
@@ -140,3 +164,35 @@ def scale_of_cost(noise: str, cost: float, histograms: int, relation: Relation) 
     if noise == "gaussian":
         return math.sqrt(histograms) * relation.counts / cost
     return histograms * relation.gradients / cost
+
+
+class CountsClasses(Protocol):
+    """Counts records by class."""
+
+    @abstractmethod
+    def class_counts(self) -> Array:
+        """PRIVATE: return the weight of the records of each class, exactly."""
+
+
+@dataclass(frozen=True)
+class ClassCounts(HistogramStatistic):
+    """The number of records of each class, with noise.
+
+    **Theorem**: that of `HistogramStatistic`, for one histogram. The shares are post-processing.
+    """
+
+    released: ClassVar[str] = "the shares of the classes"
+
+    def run(self, oracle: CountsClasses, total: int, randomness: Randomness, is_exact: bool = False) -> Array:
+        """Touch the data: return a positive share for each class, which may be released.
+
+        Where the counts are known to add up to the public ``total``, they are moved to do so: each of two classes is
+        then the mean of two estimates.
+        """
+        noisy = self.add_noise([oracle.class_counts()], randomness)[0]
+        if is_exact:
+            noisy = noisy - (noisy.sum() - total) / len(noisy)
+        # A count that noise has drowned is taken as one deviation of the noise, and at least half a record.
+        floor = max(self.deviation, 0.5)
+        counts = np.clip(noisy, floor, max(floor, total))
+        return np.asarray(counts / counts.sum())

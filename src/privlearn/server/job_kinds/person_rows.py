@@ -16,7 +16,7 @@ from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import concatenate_tables, read_each
 from privlearn.data.sources.table import as_source
 from privlearn.errors import InvalidParameter
-from privlearn.mechanisms.statistics.exact_counts import count
+from privlearn.mechanisms.statistics.statistic import count
 
 OfRow = Callable[[pa.Table], NDArray[Any]]
 """From a block of rows to one number per row. Each number must depend on its own row only."""

@@ -40,7 +40,7 @@ from privlearn.server.jobs.requests import SESSION, FromSchema, Points, Result, 
 from privlearn.server.refusals import TooLarge
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.opening import calibrate
-from privlearn.sessions.shared import SharedStore
+from privlearn.sessions.state import SharedStore
 
 MAX_POINTS = 2000
 """Public points of a model: the square matrix of their kernel is held in memory and factorised."""

@@ -25,7 +25,7 @@ from privlearn.server.jobs.requests import Predictions, ResultInfo, Row, by_clas
 from privlearn.server.jobs.running import reason_of
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.interactive import Admission
-from privlearn.sessions.shared import SharedStore
+from privlearn.sessions.state import SharedStore
 
 MAX_OPEN = 32
 MAX_MEMORY = 128 << 20

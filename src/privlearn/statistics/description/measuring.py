@@ -26,7 +26,7 @@ from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import read_each
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.statistics.exact_counts import count
+from privlearn.mechanisms.statistics.statistic import count
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.statistics.description.description import Description
 from privlearn.statistics.description.layout import (

@@ -17,7 +17,7 @@ from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.read_columns import read_block
-from privlearn.mechanisms.statistics.exact_counts import count
+from privlearn.mechanisms.statistics.statistic import count
 from privlearn.statistics.evaluation.layout import Groups
 from privlearn.statistics.evaluation.subject import Subject, check_outputs
 from privlearn.statistics.layout import CountsLayout

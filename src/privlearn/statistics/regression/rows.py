@@ -17,8 +17,8 @@ from privlearn.data.sources.files import open_table
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import read_each
-from privlearn.mechanisms.statistics.exact_counts import UNIT, count
 from privlearn.mechanisms.statistics.scoring import RegressionSums, pack_symmetric
+from privlearn.mechanisms.statistics.statistic import UNIT, count
 from privlearn.statistics.description.layout import described_columns
 from privlearn.statistics.description.measuring import read_column
 from privlearn.statistics.layout import CountsLayout
