@@ -106,7 +106,7 @@ MUTANTS = [
         if weights is None:
             return rows
     """, ("estimators/selection/test_private_search.py",)),
-    Mutant("cell by cell: labels made one type by numpy", "privlearn.estimators.target_readers:as_answers", "dtype=object", "", LABELS),
+    Mutant("cell by cell: labels made one type by numpy", "privlearn.estimators.reading:as_answers", "dtype=object", "", LABELS),
     Mutant("cell by cell: classes that floats cannot tell apart", "privlearn.estimators.target_readers:_are_labels", "(array == np.rint(array)) & (array > -EXACT) & (array < EXACT)", "array == np.rint(array)", LABELS),
     Mutant("cell by cell: scikit-learn looks at the labels", "privlearn.estimators.target_readers:ClassReader.read_array", "check_same_length(X, answers)", """
         check_same_length(X, answers)

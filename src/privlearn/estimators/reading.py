@@ -32,7 +32,6 @@ from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import read_each
 from privlearn.data.sources.table import as_array, as_source, as_table, safely
 from privlearn.errors import DataError, InvalidParameter, preview
-from privlearn.estimators.target_readers import as_answers
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 
 Resolve = Callable[[Schema, int], Resolution | None]
@@ -234,3 +233,14 @@ def _read_weights(sample_weight: Any, rows: int) -> Array:
             "sample_weight has NaN or missing cells: fill them in, or give such rows the weight 0"
         )
     return weights
+
+
+def as_answers(y: Any) -> Any:
+    """Return one label or number per row, a list as objects: as an array of one type, one cell could decide for all."""
+    if isinstance(y, list | tuple):
+        y = safely(lambda: np.asarray(y, dtype=object), "y must be a list of one label or number per row")
+    if isinstance(y, pa.Array | pa.ChunkedArray) or len(getattr(y, "shape", ())) == 1:
+        return y
+    from sklearn.utils import column_or_1d  # slow to import
+
+    return column_or_1d(y, warn=True)

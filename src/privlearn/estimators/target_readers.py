@@ -25,7 +25,14 @@ from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.table import as_array, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
-from privlearn.estimators.reading import Resolve, class_weights_of, read_number_table, read_table, target_of
+from privlearn.estimators.reading import (
+    Resolve,
+    as_answers,
+    class_weights_of,
+    read_number_table,
+    read_table,
+    target_of,
+)
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, TrainingRows
 
 TargetBounds = tuple[float, float] | Sequence[tuple[float, float]]
@@ -142,17 +149,6 @@ class NumberReader:
         _check_targets(X, values)
         scaled = [to_unit(column, pair) for column, pair in zip(values.T, bounds, strict=True)]
         return NumberTargets(np.column_stack(scaled), bounds)
-
-
-def as_answers(y: Any) -> Any:
-    """Return one label or number per row, a list as objects: as an array of one type, one cell could decide for all."""
-    if isinstance(y, list | tuple):
-        y = safely(lambda: np.asarray(y, dtype=object), "y must be a list of one label or number per row")
-    if isinstance(y, pa.Array | pa.ChunkedArray) or len(getattr(y, "shape", ())) == 1:
-        return y
-    from sklearn.utils import column_or_1d  # slow to import
-
-    return column_or_1d(y, warn=True)
 
 
 def check_same_length(X: Any, y: Any) -> None:
