@@ -9,8 +9,8 @@ import pytest
 
 from privlearn.features import LaplacianKernel, RBFKernel
 from privlearn.solvers import HuberHinge, KernelProblem, Logistic, minimise_kernel
+from privlearn.solvers.gradients import RESIDUAL, sketch, solve_by_gradients
 from privlearn.solvers.kernel import newton
-from privlearn.solvers.kernel.gradients import RESIDUAL, sketch, solve_by_gradients
 
 ROWS = np.random.default_rng(0).normal(size=(1800, 4)) / 4.0
 SIGNS = np.where(ROWS[:, 0] + ROWS[:, 1] ** 2 > 0.05, 1.0, -1.0)

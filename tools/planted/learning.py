@@ -112,7 +112,7 @@ MUTANTS = [
         check_same_length(X, answers)
         __import__('sklearn.utils.multiclass').utils.multiclass.check_classification_targets(answers)
     """, LABELS),
-    Mutant("persons: nobody asks what a person is", "privlearn.data.sources.files:refuse_unclear_persons", """
+    Mutant("persons: nobody asks what a person is", "privlearn.data.sources.schema_columns:refuse_unclear_persons", """
         if identifiers:
             ...
     """, """

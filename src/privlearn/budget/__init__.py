@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Amount,
         BasicComposition,
         Composition,
+        CompositionName,
         Cost,
         RenyiComposition,
         Sum,
@@ -27,6 +28,6 @@ if TYPE_CHECKING:
     )
     from privlearn.budget.pending import CoordinatedRun, remember_job, watch_charges
     from privlearn.budget.reservation import Reservation
-    from privlearn.budget.statement import CompositionName, Entry, Statement
+    from privlearn.budget.statement import Entry, Statement
 else:
     __getattr__ = export_late(__name__)

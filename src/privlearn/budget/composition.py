@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, Inexact, localcontext
+from typing import Literal, get_args
 
-from privlearn.accounting import pure_renyi
+from privlearn.accounting.compose import pure_renyi
 from privlearn.errors import LedgerError, preview
 from privlearn.guarantee import Guarantee
 from privlearn.imports import optimize
+
+CompositionName = Literal["basic", "renyi"]
+COMPOSITIONS: tuple[str, ...] = get_args(CompositionName)
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,18 @@ from sqlalchemy import Connection, insert, select
 
 from privlearn.budget import tables as stores
 from privlearn.budget.composition import (
+    COMPOSITIONS,
     Amount,
     Balance,
     BasicComposition,
     Composition,
+    CompositionName,
     Cost,
     RenyiComposition,
 )
 from privlearn.budget.pending import remember
 from privlearn.budget.reservation import Reservation, append, check_budget, is_repeated_request, record_split
 from privlearn.budget.statement import (
-    COMPOSITIONS,
-    CompositionName,
     Entry,
     Standing,
     Statement,

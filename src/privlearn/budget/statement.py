@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from privlearn.budget.composition import Amount, BasicComposition, Composition, RenyiComposition
+from privlearn.budget.composition import (
+    Amount,
+    BasicComposition,
+    Composition,
+    CompositionName,
+    RenyiComposition,
+)
 from privlearn.budget.tables import State, budgets, entries
 from privlearn.budget.totals import Totals, balance_of, read_totals
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
-
-CompositionName = Literal["basic", "renyi"]
-COMPOSITIONS: tuple[str, ...] = get_args(CompositionName)
 
 
 @dataclass(frozen=True)

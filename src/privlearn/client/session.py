@@ -139,7 +139,7 @@ class RemoteSession:
 
 def _read(record: dict[str, Any]) -> Certificate | SessionCertificate:
     """Return the certificate, recomputed from its constants; refuse one whose constants do not support its claim."""
-    from privlearn.release.certificate import read_certificate
+    from privlearn.release.artifact import read_certificate
     from privlearn.release.session_certificate import FORMAT, SessionCertificate
 
     if record.get("format") == FORMAT:

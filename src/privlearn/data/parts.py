@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from privlearn.data.encoding.column_cells import people
 from privlearn.data.schema.public import PARTS
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, content_digest
-from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import (
     RowIndices,
     RowSource,
@@ -29,6 +28,7 @@ from privlearn.data.sources.row_source import (
     concatenate_tables,
     read_each,
 )
+from privlearn.data.sources.schema_columns import refuse_unclear_persons
 from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter, SchemaError, preview
 from privlearn.imports import pa

@@ -23,12 +23,13 @@ from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target, Weight
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import describe_look, misread_encoding
 from privlearn.data.sources.directories import list_files
-from privlearn.data.sources.files import MAX_NAMES, is_parquet
+from privlearn.data.sources.files import is_parquet
 from privlearn.data.sources.program_files import is_program_file
 from privlearn.data.sources.raw_cells import open_cells, text_of
 from privlearn.data.sources.read_columns import read_column
 from privlearn.data.sources.row_source import concatenate_tables
 from privlearn.data.sources.schema_columns import (
+    MAX_NAMES,
     columns_to_read,
     described_column,
     possible_person_columns,

@@ -22,11 +22,10 @@ from privlearn.data.parts import part_of, without_part
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, preview
-from privlearn.estimators.cluster.rows import check_loss, rows_on_cluster
 from privlearn.estimators.fit import Fit, charge_of
 from privlearn.estimators.kernel_features import check_mechanism, lift
-from privlearn.estimators.learner import Learner, check_array_shape
-from privlearn.estimators.reading import refuse_weights, target_column
+from privlearn.estimators.learner import Learner
+from privlearn.estimators.reading import check_array_shape, is_on_cluster, refuse_weights, target_column
 from privlearn.estimators.regularizer import divide_by_weights, public_coefficients
 from privlearn.estimators.scikit_learn import check_callers, check_columns, check_is_fitted
 from privlearn.estimators.training_rows import Progress, TrainingRows
@@ -179,9 +178,11 @@ class PrivateEstimator(Learner):
         return Fit(self, divide_by_weights(lifted, self.regularization_weights)).with_public_offsets()
 
     def read_rows(self, X: Any, y: Any, private: bool, sample_weight: Any = None) -> TrainingRows:
-        remote = rows_on_cluster(X)
-        if remote is None:
+        if not is_on_cluster(X):
             return super().read_rows(X, y, private, sample_weight)
+        from privlearn.estimators.cluster.rows import check_loss, rows_on_cluster  # late: few fits need it
+
+        remote = rows_on_cluster(X)
         self._refuse_declarations()
         refuse_weights(sample_weight, self.max_weight)
         if self.schema is None or y is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from privlearn.data.schema.target import Target
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.calibration import calibrate_mechanism, check_tolerance
-from privlearn.estimators.cluster.oracle import ClusterOracle
-from privlearn.estimators.cluster.rows import FeaturesOnCluster
 from privlearn.estimators.fit_statistics import Centrable, Requests
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.training_rows import (
@@ -168,7 +166,12 @@ class Fit:
 
     def oracle(self, task: Task) -> MemoryOracle:
         """Return what mechanisms of that task may query: rows in memory, or on a cluster."""
-        kind = ClusterOracle if isinstance(self.rows.features, FeaturesOnCluster) else MemoryOracle
+        kind: type[MemoryOracle] = MemoryOracle
+        if self.rows.on_cluster:
+            from privlearn.estimators.cluster.oracle import ClusterOracle  # late: few fits need it
+
+            kind = ClusterOracle
+
         progress = self.estimator.progress
         return kind(self.rows, task, show_progress if progress is True else progress or None)
 
@@ -233,8 +236,8 @@ class Fit:
             released = work.run(mechanism, randomness)
             model = work._add_probabilities(work.model(released, mechanism), mechanism, released, randomness)
         finally:
-            if isinstance(self.rows.features, FeaturesOnCluster):
-                self.rows.features.remote.release_rows()
+            if self.rows.on_cluster:
+                cast(Any, self.rows.features).remote.release_rows()
         return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
 
     def _add_probabilities(

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, SolverError
 from privlearn.estimators.calibration import check_regularization, session_regularization
-from privlearn.estimators.learner import Learner
 from privlearn.estimators.training_rows import ClassTargets, TrainingRows
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import VectorKernel
@@ -27,6 +26,9 @@ from privlearn.solvers.kernel.gap import min_kernel_gap
 from privlearn.solvers.kernel.multinomial import minimise_kernel_multinomial
 from privlearn.solvers.kernel.problem import KernelProblem, make_symmetric
 from privlearn.solvers.losses import Loss
+
+if TYPE_CHECKING:
+    from privlearn.estimators.learner import Learner
 
 
 def session_task(learner: Learner, rows: TrainingRows, guarantee: Guarantee | None, kernel: Kernel) -> Task:

@@ -28,8 +28,8 @@ from privlearn.estimators.kernel_fit import (
     landmark_kernel_task,
     landmark_task,
 )
-from privlearn.estimators.learner import check_array_shape
 from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.estimators.reading import check_array_shape
 from privlearn.estimators.training_rows import TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.landmarks import LandmarkFeatures

@@ -19,9 +19,9 @@ from privlearn.data.encoding.arrays import ArrayEncoder, bounded_array, schema_o
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
-from privlearn.data.sources.table import refuse_lazy, safely
+from privlearn.data.sources.table import safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, preview
-from privlearn.estimators.reading import read_bounded, refuse_weights, weigh_rows
+from privlearn.estimators.reading import check_array_shape, read_bounded, refuse_weights, weigh_rows
 from privlearn.estimators.scikit_learn import BaseEstimator, check_columns
 from privlearn.estimators.target_readers import ClassReader, NumberReader
 from privlearn.estimators.training_rows import Targets, TrainingRows
@@ -253,30 +253,6 @@ def public_gamma(encoder: RawEncoder | None) -> float:
     if isinstance(encoder, ArrayEncoder):
         return 1.0 + _GAMMA_OVER_COLUMNS / encoder.n_features
     return 1.0 if encoder is None else _GAMMA_WITHIN_RANGES
-
-
-def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
-    """Return the number of columns of a matrix; refuse others with the messages that scikit-learn's users know."""
-    refuse_lazy(X)
-    matrix: Any = X if sparse.issparse(X) else np.asarray(X)
-    shape = matrix.shape
-    if len(shape) < 2 and matrix.dtype.kind in "OSU":
-        raise DataError(
-            "these are texts or other objects, not rows of numbers: take a kernel that reads them, kernel=k with a "
-            "public kernel_bound=..., and leave out norm_bound and column_bounds; or pass schema=... for a table"
-        )
-    if len(shape) != 2:
-        raise DataError(
-            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "
-            "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
-        )
-    if matrix.dtype.kind == "c":  # numpy would drop the imaginary part silently
-        raise DataError("Complex data not supported: give real numbers.")
-    if shape[1] == 0:
-        raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-    if shape[0] == 0 and not may_be_empty:
-        raise DataError(f"0 sample(s) (shape={shape}) while a minimum of 1 is required.")
-    return int(shape[1])
 
 
 def _read_schema(name: str, value: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import sparse
 
 from privlearn.arrays import Array
 from privlearn.data.encoding.column_cells import UNKNOWN, owners
@@ -30,7 +31,7 @@ from privlearn.data.schema.target import Target
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import read_each
-from privlearn.data.sources.table import as_array, as_source, as_table, safely
+from privlearn.data.sources.table import as_array, as_source, as_table, refuse_lazy, safely
 from privlearn.errors import DataError, InvalidParameter, preview
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 
@@ -244,3 +245,34 @@ def as_answers(y: Any) -> Any:
     from sklearn.utils import column_or_1d  # slow to import
 
     return column_or_1d(y, warn=True)
+
+
+def is_on_cluster(X: Any) -> bool:
+    """Public: return whether only the workers of a cluster read a table: `ClusterRows`, or a Dask data frame."""
+    return getattr(X, "on_cluster", False) is True or type(X).__module__.startswith(
+        ("dask.dataframe", "dask_expr")
+    )
+
+
+def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
+    """Return the number of columns of a matrix; refuse others with the messages that scikit-learn's users know."""
+    refuse_lazy(X)
+    matrix: Any = X if sparse.issparse(X) else np.asarray(X)
+    shape = matrix.shape
+    if len(shape) < 2 and matrix.dtype.kind in "OSU":
+        raise DataError(
+            "these are texts or other objects, not rows of numbers: take a kernel that reads them, kernel=k with a "
+            "public kernel_bound=..., and leave out norm_bound and column_bounds; or pass schema=... for a table"
+        )
+    if len(shape) != 2:
+        raise DataError(
+            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "
+            "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
+        )
+    if matrix.dtype.kind == "c":  # numpy would drop the imaginary part silently
+        raise DataError("Complex data not supported: give real numbers.")
+    if shape[1] == 0:
+        raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[0] == 0 and not may_be_empty:
+        raise DataError(f"0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    return int(shape[1])

@@ -15,7 +15,6 @@ import numpy as np
 from privlearn.arrays import Array, is_sparse
 from privlearn.data.encoding.arrays import ArrayEncoder
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.cluster.rows import FeaturesOnCluster
 from privlearn.estimators.training_rows import TrainingRows
 from privlearn.imports import sparse
 from privlearn.release.artifact import Release
@@ -44,7 +43,7 @@ def public_coefficients(
             f"regularize_towards is not available for the {loss.name} loss. Take a smooth margin loss, one class "
             "against the rest: loss='logistic' or 'huber_hinge'"
         )
-    if rows.landmarks is not None or isinstance(rows.features, FeaturesOnCluster):
+    if rows.landmarks is not None or rows.on_cluster:
         raise InvalidParameter(
             "regularize_towards needs linear or Fourier features of rows on this machine. Leave it out, or leave out "
             "public_points"

@@ -315,6 +315,11 @@ class TrainingRows:
     row_weight_bound: float = 1.0
 
     @property
+    def on_cluster(self) -> bool:
+        """Return whether only the workers of a cluster see the rows."""
+        return getattr(self.features, "on_cluster", False)
+
+    @property
     def largest_ridge(self) -> float:
         """Public: return the largest weight of a coefficient in the regularizer."""
         return largest_ridge(self.scales)

@@ -20,8 +20,13 @@ from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.curvature_rows import CurvatureRows
-from privlearn.estimators.learner import check_array_shape
-from privlearn.estimators.reading import read_columns, read_table, refuse_weights, weigh_rows
+from privlearn.estimators.reading import (
+    check_array_shape,
+    read_columns,
+    read_table,
+    refuse_weights,
+    weigh_rows,
+)
 from privlearn.estimators.target_readers import ClassReader, NumberReader, check_class_weight
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, TrainingRows
 from privlearn.explain.uncertainty import explain_missing_curvature

@@ -8,10 +8,11 @@ Reading a file checks every byte, rebuilds the mechanism from its constants, and
 from typing import TYPE_CHECKING
 
 from privlearn.imports import export_late
-from privlearn.release.artifact import Outcome, Release, read_outcome
-from privlearn.release.certificate import Certificate, MomentsCertificate, SearchCertificate, read_certificate
+from privlearn.release.artifact import Outcome, Release, read_certificate, read_outcome
+from privlearn.release.certificate import Certificate, SearchCertificate
 from privlearn.release.curvature_file import Curvature, CurvatureCertificate
 from privlearn.release.model import LinearModel, Model, RegressionModel, row_scores
+from privlearn.release.moments_file import MomentsCertificate
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.release.signatures import read_private_key, read_public_key
 from privlearn.release.verification import Verification, verify, verify_bytes

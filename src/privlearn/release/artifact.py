@@ -44,13 +44,13 @@ from privlearn.release.archive import (
     read_array,
     read_whole,
 )
-from privlearn.release.certificate import Certificate, MomentsCertificate, read_certificate
+from privlearn.release.certificate import Certificate, SearchCertificate
 from privlearn.release.counts_file import CountsFile
 from privlearn.release.decision import Decision
 from privlearn.release.encoders import base_of
 from privlearn.release.html import notebook_view
 from privlearn.release.model import LinearModel, Model, RegressionModel, model_from_dict
-from privlearn.release.moments_file import Moments
+from privlearn.release.moments_file import Moments, MomentsCertificate
 from privlearn.release.refinement import Refinement, Step, refinement_from_dict
 from privlearn.release.run_record import RunRecord
 from privlearn.release.score_map import NAMES
@@ -324,3 +324,15 @@ def _check_moments(release: Release) -> None:
         and moments.leads_to(model, certificate)
     ):
         raise VerificationError("the model does not follow from the noisy sum that it names")
+
+
+_CERTIFICATES: dict[str, type[Certificate]] = {
+    "search": SearchCertificate,
+    "from_moments": MomentsCertificate,
+}
+
+
+def read_certificate(record: Mapping[str, Any]) -> Certificate:
+    """Read the certificate of a release, whichever of the three kinds it is."""
+    kind = next((kind for name, kind in _CERTIFICATES.items() if name in record), Certificate)
+    return kind.from_dict(record)

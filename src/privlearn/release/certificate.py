@@ -1,4 +1,4 @@
-"""Certificates of releases: of one model, of a private search, and of a regression from a noisy sum."""
+"""Certificates of releases: of one model, and of a private search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from privlearn.imports import look_up
 from privlearn.mechanisms.mechanism import ReleaseMechanism, covers_statistics, mechanisms_of
 from privlearn.mechanisms.search.search import Search, SearchResult
 from privlearn.mechanisms.summed.summed import SummedMechanism
-from privlearn.mechanisms.summed.summed_moments import MomentsRegression, SummedMoments
+from privlearn.mechanisms.summed.summed_moments import MomentsRegression
 from privlearn.mechanisms.task import STATISTICS
 from privlearn.release.base_certificate import (
     BaseCertificate,
@@ -22,7 +22,6 @@ from privlearn.release.base_certificate import (
     read_task,
     theorem_of,
 )
-from privlearn.release.counts_file import CountsCertificate
 
 
 @dataclass(frozen=True)
@@ -202,60 +201,3 @@ class SearchCertificate(Certificate):
 
     def _describe_subject(self) -> dict[str, str]:
         return self.in_search() | self.chosen._describe_subject()
-
-
-@dataclass(frozen=True)
-class MomentsCertificate(Certificate):
-    """Certificate of a regression that follows from a noisy sum of second moments.
-
-    The claim is the sum's. All regressions from one sum share its cost, and each states that.
-    """
-
-    mechanism: MomentsRegression  # type: ignore[assignment]
-
-    @classmethod
-    def _read_mechanism(cls, record: Mapping[str, Any]) -> MomentsRegression:  # type: ignore[override]
-        stated, moments = record["from_moments"], CountsCertificate._read_mechanism(record)
-        if not isinstance(moments, SummedMoments):
-            raise VerificationError("no theorem covers a regression from such a sum")
-        names = ("sum_sha256", "target", "regularization", "persons")
-        parameters = {name: stated[name] for name in names}
-        return MomentsRegression(moments, targets=tuple(stated["targets"]), **parameters)
-
-    def _heading(self) -> dict[str, Any]:
-        regression = self.mechanism
-        stated = {
-            "sum_sha256": regression.sum_sha256,
-            "targets": list(regression.targets),
-            "target": regression.target,
-            "regularization": regression.regularization,
-            "persons": regression.persons,
-        }
-        return {"from_moments": stated}
-
-    def _task_record(self) -> dict[str, Any]:
-        return {}
-
-    def _theorem(self) -> dict[str, Any]:
-        return theorem_of(self.mechanism.sum)
-
-    def _title(self) -> str:
-        moments = self.mechanism.sum
-        return f"ridge regression from {moments.title}, {moments.noise} noise"
-
-    def _describe_subject(self) -> dict[str, str]:
-        regression = self.mechanism
-        shared = f"all regressions from the noisy sum {regression.sum_sha256}, once"
-        return {
-            "regression of": regression.target,
-            "paid together with": shared,
-        } | super()._describe_subject()
-
-
-_KINDS: dict[str, type[Certificate]] = {"search": SearchCertificate, "from_moments": MomentsCertificate}
-
-
-def read_certificate(record: Mapping[str, Any]) -> Certificate:
-    """Read the certificate of a release, whichever of the three kinds it is."""
-    kind = next((kind for name, kind in _KINDS.items() if name in record), Certificate)
-    return kind.from_dict(record)

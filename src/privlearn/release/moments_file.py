@@ -1,9 +1,13 @@
-"""Files of noisy second moments, from which ridge regressions of all declared targets follow at no further cost."""
+"""Files of noisy second moments, from which ridge regressions of all declared targets follow at no further cost.
+
+A regression's own file has a `MomentsCertificate`.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -16,10 +20,60 @@ from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, ReleaseError, VerificationError, check_positive
 from privlearn.mechanisms.summed.summed import unpack
 from privlearn.mechanisms.summed.summed_moments import MomentsRegression, SummedMoments
-from privlearn.release.certificate import MomentsCertificate
-from privlearn.release.counts_file import CountsFile
+from privlearn.release.base_certificate import theorem_of
+from privlearn.release.certificate import Certificate
+from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.encoders import describe_encoding
 from privlearn.release.model import RegressionModel
+
+
+@dataclass(frozen=True)
+class MomentsCertificate(Certificate):
+    """Certificate of a regression that follows from a noisy sum of second moments.
+
+    The claim is the sum's. All regressions from one sum share its cost, and each states that.
+    """
+
+    mechanism: MomentsRegression  # type: ignore[assignment]
+
+    @classmethod
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> MomentsRegression:  # type: ignore[override]
+        stated, moments = record["from_moments"], CountsCertificate._read_mechanism(record)
+        if not isinstance(moments, SummedMoments):
+            raise VerificationError("no theorem covers a regression from such a sum")
+        names = ("sum_sha256", "target", "regularization", "persons")
+        parameters = {name: stated[name] for name in names}
+        return MomentsRegression(moments, targets=tuple(stated["targets"]), **parameters)
+
+    def _heading(self) -> dict[str, Any]:
+        regression = self.mechanism
+        stated = {
+            "sum_sha256": regression.sum_sha256,
+            "targets": list(regression.targets),
+            "target": regression.target,
+            "regularization": regression.regularization,
+            "persons": regression.persons,
+        }
+        return {"from_moments": stated}
+
+    def _task_record(self) -> dict[str, Any]:
+        return {}
+
+    def _theorem(self) -> dict[str, Any]:
+        return theorem_of(self.mechanism.sum)
+
+    def _title(self) -> str:
+        moments = self.mechanism.sum
+        return f"ridge regression from {moments.title}, {moments.noise} noise"
+
+    def _describe_subject(self) -> dict[str, str]:
+        regression = self.mechanism
+        shared = f"all regressions from the noisy sum {regression.sum_sha256}, once"
+        return {
+            "regression of": regression.target,
+            "paid together with": shared,
+        } | super()._describe_subject()
+
 
 _GRID_BITS = 30
 """Coefficients are multiples of a power of two, this much below the largest: finer digits could hide other data."""

@@ -11,10 +11,10 @@ from privlearn.guarantee import Guarantee
 from privlearn.release.archive import read_whole
 from privlearn.release.artifact import Release, read_outcome
 from privlearn.release.base_certificate import BaseCertificate
-from privlearn.release.certificate import MomentsCertificate
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.html import notebook_view
+from privlearn.release.moments_file import MomentsCertificate
 from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.release.signatures import PublicKey, key_hex

@@ -19,9 +19,9 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.imports import linalg
 from privlearn.solvers.descent import Directions
+from privlearn.solvers.gradients import conjugate_gradients
 from privlearn.solvers.objective import Objective, Point, cholesky
 
-MAX_PRODUCTS = 2000  # Hessian products for one direction
 TIGHTEST = 1e-2  # smallest relative residual of a direction, until a step is poor
 POOR_STEP_RATIO = 0.5  # a step that leaves more than this part of the gradient is poor
 MIN_RESIDUAL = 1e-8  # relative residual that conjugate gradients can still reach
@@ -86,31 +86,6 @@ class ConjugateGradients:
             self._objective.single = self._objective.single and self._loosest >= TIGHTEST
         # Good steps are near the minimiser, where precise directions pay off; elsewhere they waste products.
         self._precision = min(self._loosest, max(TIGHTEST, left))
-
-
-def conjugate_gradients(
-    product_with: Callable[[Any], Any],
-    precondition: Callable[[Any], Any],
-    right: Any,
-    residual_norm: float,
-    max_products: int = MAX_PRODUCTS,
-) -> tuple[Any, bool]:
-    """Solve ``product_with(x) = right``; return x and whether the residual's norm is at most ``residual_norm``."""
-    solution = np.zeros_like(right)
-    residual = right.copy()
-    scaled = precondition(residual)
-    search, energy = scaled.copy(), float(residual @ scaled)
-    for _ in range(max_products):
-        if float(np.linalg.norm(residual)) <= residual_norm:
-            return solution, True
-        product = product_with(search)
-        length = energy / float(search @ product)
-        solution += length * search
-        residual -= length * product
-        scaled = precondition(residual)
-        energy, previous = float(residual @ scaled), energy
-        search = scaled + (energy / previous) * search
-    return solution, False
 
 
 def lbfgs_two_loop(

@@ -27,34 +27,17 @@ from privlearn.data.sources.row_source import (
 )
 from privlearn.data.sources.schema_columns import (
     columns_to_read,
-    possible_person_columns,
+    refuse_unclear_persons,
     rules_of,
     schema_columns,
 )
 from privlearn.data.sources.table import as_source, as_table, column_names, safely
-from privlearn.errors import DataError, SchemaError, did_you_mean
+from privlearn.errors import DataError, did_you_mean
 from privlearn.imports import pa, parquet
 
-MAX_NAMES = 8  # in a message
 NO_PARQUET = "{} cannot be read as Parquet. It may be cut off or damaged: write it again."
 _COMPRESSED = (".gz", ".bz2", ".zst")
 TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
-
-
-def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
-    """Refuse a table to learn from that may have several rows per person if the schema does not state it.
-
-    Only the names of columns are checked, which are public.
-    """
-    identifiers = possible_person_columns(schema, names)
-    if identifiers:
-        raise SchemaError(
-            f"columns are named like identifiers ({', '.join(map(repr, identifiers[:MAX_NAMES]))}), and the schema "
-            "does not say what a person is. If a person may have several rows, write in the schema which column "
-            f"tells people apart, for example `person: {identifiers[0]}` (not one that numbers visits or codes): "
-            "otherwise people are protected less than the certificate states. If every row is a different person, "
-            "write `one_row_per_person: true`."
-        )
 
 
 def open_table(data: Any, schema: Schema, columns: Sequence[str]) -> RowSource[pa.Table]:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -264,6 +264,9 @@ class EncodedRows(RowSource[Matrix]):
     tables : Tables, optional
         Computes products with a block without expanding its vectors.
     """
+
+    on_cluster: ClassVar[bool] = False
+    """Whether only the workers of a cluster see the vectors."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ from privlearn.data.schema.columns import (
 from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target, Weight
-from privlearn.errors import DataError
+from privlearn.errors import DataError, SchemaError
 from privlearn.imports import pa
 
 _ACRONYMS = "pid|ssn|nhs|mrn|nino|iban|kvnr|svnr|ahv|ipp|nhc|dni"
@@ -171,3 +171,22 @@ def arrow_type(schema: Schema, name: str) -> Any:
     if kind in ("number", "whole"):
         return pa.float64()
     return pa.bool_() if kind == "truth" else pa.string()
+
+
+MAX_NAMES = 8  # in a message
+
+
+def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
+    """Refuse a table to learn from that may have several rows per person if the schema does not state it.
+
+    Only the names of columns are checked, which are public.
+    """
+    identifiers = possible_person_columns(schema, names)
+    if identifiers:
+        raise SchemaError(
+            f"columns are named like identifiers ({', '.join(map(repr, identifiers[:MAX_NAMES]))}), and the schema "
+            "does not say what a person is. If a person may have several rows, write in the schema which column "
+            f"tells people apart, for example `person: {identifiers[0]}` (not one that numbers visits or codes): "
+            "otherwise people are protected less than the certificate states. If every row is a different person, "
+            "write `one_row_per_person: true`."
+        )

@@ -16,9 +16,8 @@ from privlearn.data.parts import Part
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
-from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowIndices
-from privlearn.data.sources.schema_columns import schema_columns
+from privlearn.data.sources.schema_columns import refuse_unclear_persons, schema_columns
 from privlearn.errors import ClusterError, InvalidParameter
 from privlearn.estimators.cluster.partition import Refusal, Setting
 from privlearn.estimators.cluster.remote_rows import PartSource, RemoteRows
@@ -125,6 +124,8 @@ class ClusterRows:
     source : Path, StoredPath or dask.dataframe.DataFrame
     """
 
+    on_cluster = True
+
     def __init__(self, client: Client, source: Any) -> None:
         self._client, self._source = client, source
         self.part: Part | None = None
@@ -166,12 +167,10 @@ class ClusterRows:
         return FileParts(parts)
 
 
-def rows_on_cluster(X: Any) -> ClusterRows | None:
-    """Return ``X`` as a table on a cluster, if it is one, else ``None``."""
+def rows_on_cluster(X: Any) -> ClusterRows:
+    """Return a table that `is_on_cluster` as one; a Dask data frame is on its default cluster."""
     if isinstance(X, ClusterRows):
         return X
-    if not type(X).__module__.startswith(("dask.dataframe", "dask_expr")):
-        return None
     try:
         from distributed import default_client
     except ImportError:
@@ -200,6 +199,8 @@ class FeaturesOnCluster(EncodedRows):
     lift : callable, optional
         A further map, to ``dimension`` features.
     """
+
+    on_cluster = True
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
-from privlearn.budget.statement import CompositionName
+from privlearn.budget.composition import CompositionName
 from privlearn.server.api import schemas
 from privlearn.server.api.schemas import Answer, DataSetName, Delta, Epsilon, with_example
 from privlearn.server.changes import commands

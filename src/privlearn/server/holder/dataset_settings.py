@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
-from privlearn.budget.statement import CompositionName
+from privlearn.budget.composition import CompositionName
 from privlearn.data.schema.private_bounds import Neighbours
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.sources.addresses import StoredPath, TablePath, check_endpoint, table_path

@@ -15,9 +15,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import BatchRows, RowSource
-from privlearn.data.sources.schema_columns import arrow_type, columns_to_read
+from privlearn.data.sources.schema_columns import arrow_type, columns_to_read, refuse_unclear_persons
 from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import DataError, PrivlearnError
 

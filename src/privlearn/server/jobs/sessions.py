@@ -23,8 +23,7 @@ from privlearn.server.holder.recipes import kernel_learner
 from privlearn.server.jobs import results
 from privlearn.server.jobs.requests import Predictions, ResultInfo, Row, by_class, join_predictions
 from privlearn.server.jobs.running import reason_of
-from privlearn.sessions import InteractivePredictor
-from privlearn.sessions.interactive import Admission
+from privlearn.sessions.interactive import Admission, InteractivePredictor
 from privlearn.sessions.state import SharedStore
 
 MAX_OPEN = 32

@@ -19,7 +19,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.imports import linalg
 from privlearn.solvers.descent import find_step_length
-from privlearn.solvers.kernel.gradients import solve_by_gradients
+from privlearn.solvers.gradients import solve_by_gradients
 from privlearn.solvers.kernel.problem import SignedGram
 
 SINGLE_PRECISION_ROWS = 1500  # a smaller system is solved in double precision: it costs little

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, check_positive, preview
 from privlearn.solvers.certifiable import SAFETY, gamma
-from privlearn.solvers.kernel.gradients import SKETCHED, Single, sketch
+from privlearn.solvers.gradients import SKETCHED, Single, sketch
 from privlearn.solvers.losses import Loss
 from privlearn.solvers.problem import check_row_weights, check_signs, check_vector
 

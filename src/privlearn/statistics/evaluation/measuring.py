@@ -16,9 +16,9 @@ from privlearn.budget.composition import Cost
 from privlearn.data.encoding.row_weights import WeightColumns
 from privlearn.data.parts import part_of, without_part
 from privlearn.data.schema.schema import Schema, SchemaLike
-from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.read_columns import read_block
 from privlearn.data.sources.row_source import RowSource, read_each
+from privlearn.data.sources.schema_columns import refuse_unclear_persons
 from privlearn.data.sources.table import as_source, column_names
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee

@@ -1,20 +1,48 @@
-"""Newton's systems in a kernel's space by conjugate gradients.
+"""Newton's systems by conjugate gradients, which need products with the matrix only; and those of a kernel's space.
 
-``(diag(ridge) + K) x = b`` with thousands of rows. A kernel's eigenvalues decrease quickly, so that a few hundred rows
-span nearly all of K that is larger than the ridge: with ``B B'`` K's projection on their span (Nystroem's), the system
-``diag(ridge) + B B'`` is solved directly, and a dozen steps that it preconditions replace a factorisation. The result
-is a direction for Newton's method, whose result is certified elsewhere.
+A kernel machine's system is ``(diag(ridge) + K) x = b`` with thousands of rows. A kernel's eigenvalues decrease
+quickly, so that a few hundred rows span nearly all of K that is larger than the ridge: with ``B B'`` K's projection on
+their span (Nystroem's), the system ``diag(ridge) + B B'`` is solved directly, and a dozen steps that it preconditions
+replace a factorisation. The result is a direction for Newton's method, whose result is certified elsewhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.imports import linalg
-from privlearn.solvers.newton import conjugate_gradients
+
+MAX_PRODUCTS = 2000  # Hessian products for one direction
+
+
+def conjugate_gradients(
+    product_with: Callable[[Any], Any],
+    precondition: Callable[[Any], Any],
+    right: Any,
+    residual_norm: float,
+    max_products: int = MAX_PRODUCTS,
+) -> tuple[Any, bool]:
+    """Solve ``product_with(x) = right``; return x and whether the residual's norm is at most ``residual_norm``."""
+    solution = np.zeros_like(right)
+    residual = right.copy()
+    scaled = precondition(residual)
+    search, energy = scaled.copy(), float(residual @ scaled)
+    for _ in range(max_products):
+        if float(np.linalg.norm(residual)) <= residual_norm:
+            return solution, True
+        product = product_with(search)
+        length = energy / float(search @ product)
+        solution += length * search
+        residual -= length * product
+        scaled = precondition(residual)
+        energy, previous = float(residual @ scaled), energy
+        search = scaled + (energy / previous) * search
+    return solution, False
+
 
 SKETCHED = 400  # rows that span the preconditioner
 MAX_STEPS = 40  # beyond, a factorisation is faster
