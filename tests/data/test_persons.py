@@ -10,8 +10,7 @@ import pytest
 from privlearn import PrivateLogisticRegression
 from privlearn.data import Schema
 from privlearn.data.encoding.column_cells import people
-from privlearn.data.sources import looks_like_identifier
-from privlearn.data.sources.schema_columns import refuse_unclear_persons
+from privlearn.data.sources import looks_like_identifier, refuse_unclear_persons
 from privlearn.errors import SchemaError
 
 IDENTIFIERS = [

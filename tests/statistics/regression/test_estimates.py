@@ -25,9 +25,9 @@ from privlearn import (
     estimate,
     verify,
 )
+from privlearn.mechanisms import NoisyCounts
 from privlearn.mechanisms.noise import grid_step
-from privlearn.mechanisms.statistics.counts import NoisyCounts
-from privlearn.release.verification import verify_bytes
+from privlearn.release import verify_bytes
 from privlearn.statistics.regression import forest_plot, write_page
 
 BENCHMARK = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "inference.py"))
