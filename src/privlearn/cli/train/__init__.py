@@ -1,4 +1,4 @@
-"""`privlearn train`: `train.py` has the command, `search.py` its options for tuning, `cluster.py` those for Dask.
+"""`privlearn train`: `train.py` has the command, `options.py` those of its options that other commands do not have.
 
 Start with `train.train`.
 """

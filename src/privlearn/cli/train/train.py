@@ -26,22 +26,20 @@ from privlearn.cli.options import (
 )
 from privlearn.cli.schema import show_private_bounds
 from privlearn.cli.terminal import LateProgress, warn
-from privlearn.cli.train.cluster import (
+from privlearn.cli.train.options import (
     ClusterAddress,
     ClusterCa,
     ClusterCertificate,
     ClusterKey,
-    check_cluster,
-    rows_on,
-)
-from privlearn.cli.train.search import (
     PublicValidation,
     SearchGrid,
     SearchMethod,
     as_search,
+    check_cluster,
     check_search,
     print_selection,
     read_grid,
+    rows_on,
 )
 from privlearn.errors import InvalidParameter, PrivlearnError
 

@@ -1,8 +1,11 @@
-"""Options of `privlearn train` for a private search, and the search that they describe."""
+"""Options that only `privlearn train` has: for a private search, and for rows on an existing Dask cluster."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,8 +14,10 @@ from privlearn.cli.options import number_or_word
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from privlearn.data.parts import Part
     from privlearn.data.schema.schema import Schema
     from privlearn.release.certificate import Certificate
+
 
 _EXAMPLE = "--search regularization=0.001,0.01,0.1"
 
@@ -110,3 +115,49 @@ def print_selection(certificate: Certificate) -> None:
     typer.echo(f"The model's own share: {properties['its own guarantee']}.")
     if "error shown" in properties:
         typer.echo(f"Its error, part of the release: {properties['error shown']}.")
+
+
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="tls://HOST:PORT of a Dask scheduler whose workers keep the rows and return sums (how-to/cluster.md).",
+    ),
+]
+
+
+def _pem(name: str, what: str) -> Any:
+    return Annotated[Path | None, typer.Option(f"--cluster-{name}", metavar="PEM", help=what)]
+
+
+ClusterCa = _pem("ca", "The authority that signed the cluster's certificates.")
+ClusterCertificate = _pem("cert", "Your certificate for the cluster.")
+ClusterKey = _pem("key", "Its key.")
+
+
+PemFiles = tuple[Path | None, Path | None, Path | None]
+
+
+def check_cluster(address: str | None, files: PemFiles, *, only_trained: bool) -> None:
+    """Refuse certificates without a cluster, and searches or unfinished schemas on a cluster."""
+    if address is None and any(files):
+        raise InvalidParameter(
+            "--cluster-ca, --cluster-cert and --cluster-key need a cluster. Add --cluster tls://HOST:PORT."
+        )
+    if address is not None and not only_trained:
+        raise InvalidParameter(
+            "--cluster trains one model. Omit --search, and complete the schema first (privlearn discover)."
+        )
+
+
+@contextmanager
+def rows_on(address: str, files: PemFiles, table: str, part: Part | None) -> Iterator[Any]:
+    """Open the table on the cluster's workers, as a part of a split."""
+    from privlearn.estimators.cluster.rows import Cluster
+
+    ca, certificate, key = files
+    with Cluster(address, ca=ca, certificate=certificate, key=key) as cluster:
+        rows = cluster.open_records(table)
+        rows.part = part
+        yield rows
