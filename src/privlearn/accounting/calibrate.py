@@ -72,6 +72,7 @@ def max_affordable(cost: Callable[[float], float], limit: float) -> float:
     The result equals that of plain bisection to the last bit: an open session recomputes its constants with it.
     """
     known = _Bracket(cost, limit)
+    # Interpolation finds the place in few evaluations; the bisection below then mostly looks them up.
     known.narrow()
     low, high = 1e-12, 1.0
     if not known.holds(low):
@@ -118,6 +119,7 @@ class _Bracket:
             self._low = max(self._low, number)
         else:
             self._high = min(self._high, number)
+        # Costs span hundreds of orders of magnitude: only their logarithm is smooth enough to interpolate.
         return math.log(max(cost, _TINY) / max(self._limit, _TINY))
 
 

@@ -52,11 +52,13 @@ def _dominating_losses(curve: Curve) -> tuple[float, Array, float]:
     """
     gap = curve.reach() / _POINTS
     steps = np.arange(_POINTS + 1)
+    # A curve is non-increasing; where rounding lets it rise, a mass would be negative.
     deltas = np.minimum.accumulate(curve.delta(steps * gap))
     falls = -np.diff(deltas) / math.expm1(gap)  # slopes of the chords in exp(loss), times exp(loss)
     positive = np.maximum(np.exp(gap) * falls - np.append(falls[1:], 0.0), 0.0)
     both = positive * (1.0 + np.exp(-gap * steps[1:]))
     larger = np.append(np.cumsum(both[::-1])[::-1][1:], 0.0)
+    # What is left for a loss and its mirror image after all larger ones.
     left = np.maximum(1.0 - deltas[-1] - larger, 0.0)
     positive = positive * np.minimum(1.0, left / np.maximum(both, np.finfo(float).tiny))
     negative = positive * np.exp(-gap * steps[1:])
@@ -72,12 +74,15 @@ def _finite_part(gap: float, masses: Array, times: int, epsilon: float) -> float
         return 0.0
     tilt, log_moment, deviation = _tilt(masses, losses, epsilon / times)
     half = _half_period(12.0 * math.sqrt(times) * deviation / gap, times)
+    # Sums below epsilon do not count: the positive part of 1 - exp(epsilon - sum) is 0 there.
     first = math.floor(epsilon / gap)
     top = gap * (first + half)
     above = np.maximum(gap * np.arange(first, first + half) - epsilon, 0.0) + 4.0 * _UNIT * top
     weights = np.exp(-tilt * above) * -np.expm1(-above)
     sums, error = _convolve(masses * np.exp(tilt * losses - log_moment), times, 2 * half)
+    # A transform returns tiny negative numbers where a probability is 0.
     chances = np.maximum(sums[np.arange(first, first + half) % (2 * half)], 0.0)
+    # Cauchy-Schwarz: an error of this length moves the weighted sum by at most its product with the weights' length.
     bound = float(np.sum(weights * chances)) + error * _length(weights)
     bound *= math.exp(times * log_moment - tilt * epsilon)
     steepest = tilt
@@ -97,6 +102,7 @@ def _tilt(masses: Array, losses: Array, mean: float) -> tuple[float, float, floa
 
     def moments(tilt: float) -> tuple[float, float, float]:
         exponents = logs + tilt * losses
+        # The largest exponent is factored out, so that no exponential overflows.
         peak = float(np.max(exponents))
         weights = np.exp(exponents - peak)
         total = float(np.sum(weights))

@@ -87,15 +87,18 @@ class GaussianCurve(Curve):
         outside = np.maximum(near, 0.0)
         inside = np.minimum(near, 0.0)
         if self.ratio <= _NARROW:
+            # Two Mills ratios this close would lose digits in a difference, so their difference is integrated.
             logs = _log_density(near) + np.log(_mills_fall(near, self.ratio))
         else:
             tails = 1.0 - np.exp(_log_density(inside)) * (_mills(-inside) + _mills(inside + self.ratio))
             far = _log_density(outside) + np.log(_mills(outside) - _mills(outside + self.ratio))
             logs = np.where(near > 0.0, far, np.log(tails))
+        # `near` has a few roundings, which the squares in the exponents of the densities magnify.
         exponent = 4.0 * _UNIT * np.abs(near) * (np.abs(near) + self.ratio)
         return np.minimum(logs + exponent + _ROUNDING, 0.0)
 
     def reach(self, order: float = 0.0) -> float:
+        # Twelve standard deviations: a normal number lies beyond with a probability below 2e-33.
         return self.ratio * (12.0 + self.ratio * (0.5 + order))
 
 
@@ -114,6 +117,7 @@ class FreeGaussianCurve(Curve):
 
     def log_delta(self, epsilon: ArrayLike) -> Any:
         at, corner = np.asarray(epsilon, dtype=float), self.ratio**2 / 2.0
+        # Both forms are evaluated everywhere, each clipped to where it holds: elsewhere it could overflow.
         below, beyond = np.minimum(at, corner), np.maximum(at, corner)
         width = self.ratio / math.sqrt(2.0)
         close = np.log(math.erf(width) + np.expm1(-below) * np.exp(below - corner) * erfcx(width))
@@ -193,6 +197,7 @@ class GaussianObjectiveCurve(Curve):
         """Interpolate linearly in exp(epsilon) between -slack and slack."""
         if not self.slack:
             return 0.0  # nothing lies between
+        # Values outside are not used, but must not overflow.
         inside = np.clip(at, -self.slack, self.slack)
         corner = self._core.delta(0.0)
         opposite = _both_sides(np.asarray(-self.slack), corner)

@@ -103,6 +103,7 @@ def binomial_chances(times: int, log_odds: float) -> Array:
     """Return P(Binomial = 0, 1, ..., times): ratios of neighbours, multiplied from the likeliest, then normalised."""
     successes = np.arange(times)
     ratios = np.log((times - successes) / (successes + 1.0)) + log_odds
+    # Counted from the likeliest outcome, no weight exceeds 1: weights may underflow, but not overflow.
     likeliest = int(np.sum(ratios > 0.0))
     below, above = -np.cumsum(ratios[:likeliest][::-1])[::-1], np.cumsum(ratios[likeliest:])
     weights = np.exp(np.concatenate([below, [0.0], above]))

@@ -175,6 +175,7 @@ def norm_gamma_steps(row: list[float], scale: float, step: float, randomness: Ra
     dimension = len(row)
 
     def in_steps(uniforms: Sequence[flint.arb]) -> list[int] | None:
+        # A normal vector has a uniform direction; its length is replaced by one from the other reals.
         direction = normals(uniforms[dimension:])[:dimension]
         stretch = scale * gamma(uniforms[:dimension]) / norm(direction)
         return round_to_integers(

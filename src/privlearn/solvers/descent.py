@@ -86,6 +86,7 @@ def _step(objective: Smooth, point: Point, direction: Array) -> Point:
     """Return the full step if it is good enough, else the minimiser along the direction."""
     full = objective.at(point.coefficients + direction)
     derivative = float(point.gradient @ direction)
+    # Near the minimiser, values differ by less than their rounding; there the derivative along the step decides.
     rounding = 1e-14 * (1.0 + abs(point.value))
     if full.value <= point.value + rounding and abs(full.gradient @ direction) <= SUFFICIENT * abs(
         derivative
@@ -122,6 +123,7 @@ def _exact_length(objective: Smooth, point: Point, direction: Array, full: Point
         first, second = objective.line_derivatives(point, full, length)
         return first + fixed + length * square, second + square
 
+    # A rough minimum is enough, because the next direction corrects the rest.
     return find_step_length(derivatives, 1e-3 * abs(float(point.gradient @ direction)))
 
 
@@ -140,6 +142,8 @@ def find_step_length(derivatives: Callable[[float], tuple[float, float]], small_
 def _inside(length: float, low: float, high: float) -> float:
     """Return ``length`` if it is well inside the bracket, else the bracket's middle."""
     if high == np.inf:
+        # Without an upper end: a tiny second derivative proposes steps of almost any length.
         return min(length, 10.0 * low)
+    # A step next to an end would shrink the bracket too slowly.
     reach = high - low
     return length if low + 0.01 * reach < length < high - 0.01 * reach else low + 0.5 * reach

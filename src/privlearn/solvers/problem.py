@@ -176,6 +176,7 @@ class Rows:
             if self.is_sparse
             else _rows_in_cache(self.dimension)
         )
+        # Inside a block, terms are added in one chain; the blocks are added as a tree (`pairwise_sum`).
         self.chain = (SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK) + MAX_LEVELS
         self.is_single = isinstance(features, np.ndarray) and features.dtype == np.float32
         self._features = features
@@ -369,6 +370,7 @@ def _sparse_products(block: Any, vectors: Array) -> Array:
     if np.max(lengths, initial=0) <= PIECE:
         product: Array = block @ vectors
         return product
+    # An empty row gets one empty piece: without one, `reduceat` would return the sum of the next row for it.
     counts = np.maximum(-(-lengths // PIECE), 1)
     first = np.cumsum(counts) - counts
     steps = np.arange(counts.sum()) - np.repeat(first, counts)
@@ -384,6 +386,7 @@ def pairwise_sum(terms: Iterable[Array], shape: int | tuple[int, int]) -> Array:
     for term in terms:
         height = 0
         while waiting and waiting[-1][0] == height:
+            # In place: the terms are fresh arrays, and no caller uses them again.
             term += waiting.pop()[1]
             height += 1
         waiting.append((height, term))

@@ -141,6 +141,7 @@ def _without_powers(spellings: Any) -> Any:
         return spellings
     texts = spellings.to_pylist()
     for index in np.flatnonzero(powers):
+        # Not a float: 1e23 as a float is a different whole number.
         number = Decimal(texts[index].strip())
         if number == number.to_integral_value():
             texts[index] = str(int(number))

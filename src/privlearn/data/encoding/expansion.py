@@ -59,6 +59,7 @@ def row_factors(
     dimension : int
         Number of features, which determines how far below 1 the norm has to stay for rounding errors.
     """
+    # A row without coarse features has nothing to scale; 1 instead of 0 avoids NaN.
     scale = np.sqrt(coarse_share / np.where(coarse > 0.0, coarse, 1.0))
     whole = coarse * scale**2 + fine
     factor = margin(dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
@@ -211,8 +212,10 @@ class RowExpander:
             squares, self._fine_squares(missing), self._layout.coarse_share, self._layout.dimension
         )
         value_of *= coarse_factor
+        # An outer product: each sum has one term, so its bits do not depend on how the library adds.
         np.dot(factor[:, np.newaxis], self._weights[np.newaxis], out=values)
         indices[:, : len(index_of)], values[:, :coarse] = index_of.T, value_of.T
+        # Last, since the product above also wrote the weights of entries that a row does not have.
         for entry, rows in missing.items():
             values[rows, entry] = 0.0
         if self._layout.fit_intercept:

@@ -331,6 +331,7 @@ class _ColumnValues:
     def add_sums(self, coarse: Array, fine: Array, power: int, sums: Array) -> None:
         """Add each value's total weight times ``x_j^power`` to the sums of its coordinates."""
         for index, value in self._entries:
+            # Not `sums[index] += ...`, which adds once per feature, although several values may share it.
             np.add.at(sums, index, coarse * _to_power(value, power))
         if self._bins is not None:
             np.add.at(sums, self._bins, fine * self._present)

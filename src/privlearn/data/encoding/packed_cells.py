@@ -80,6 +80,7 @@ class PackedCells(RowSource[Cells]):
             yield self._read(block)
 
     def take(self, indices: RowIndices) -> PackedCells:
+        # Every block is read once, for all of its requested rows; `back` restores the requested order.
         order = np.argsort(indices, kind="stable")
         ascending, start = indices[order], 0
         parts: list[dict[str, Any]] = []
@@ -108,6 +109,7 @@ class PackedCells(RowSource[Cells]):
     def _write(self, block: PackedBlock) -> PackedBlock:
         try:
             if self._file is None:
+                # Without a name, so that private cells disappear with the process, even if it crashes.
                 self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115
                 weakref.finalize(self, self._file.close)
             offset = self._file.seek(0, 2)
@@ -220,6 +222,7 @@ def _pack(column: Any) -> Packed:
     if isinstance(column, sparse.csr_array):
         return "sparse", [column.data, column.indices, column.indptr, np.array(column.shape)]
     if column.dtype.kind == "i":
+        # A signed type reaches one number further below 0 than above it.
         extreme = max(-int(column.min(initial=0)), int(column.max(initial=0)) + 1)
         return "plain", [column.astype(np.min_scalar_type(-extreme))]
     encoded = pa.array(column).dictionary_encode()  # many times faster than sorting

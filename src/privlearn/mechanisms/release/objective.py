@@ -113,6 +113,7 @@ class ObjectivePerturbation(ReleaseMechanism):
             task = task.certifiable(negligible=PLAIN_TOLERANCE)
             return cls(task, guarantee, noise, calibration, task.regularization, 0.0, 0.0)
         regularization = _raise_regularization(task, guarantee.epsilon, calibration)
+        # Each constant needs the one before: noise from Lambda, tolerance from noise, second noise from tolerance.
         draft = cls(task, guarantee, noise, calibration, regularization, math.nan, math.nan)
         draft = dataclasses.replace(draft, noise_scale=draft._min_scale())
         task = task.certifiable(
@@ -161,6 +162,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, task.neighbours)
         if self.noise == "norm_gamma":
+            # A shift of b costs its length over the scale, since b has a density proportional to exp(-|b| / scale).
             main = task.gradient_sensitivity / self.noise_scale + self.slack
             tolerance = 2.0 * self.solver_distance / self.tolerance_noise_scale
             whole = task.problems * (main + tolerance) + task.other_epsilon
@@ -187,6 +189,7 @@ class ObjectivePerturbation(ReleaseMechanism):
             return oracle.minimise(None, self.effective_regularization)
         nothing = np.zeros((self.task.problems, self.task.dimension))
         perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)
+        # The theorem perturbs the sum over records, and the solver minimises the mean.
         minimisers = oracle.minimise(perturbation / self.task.total, self.effective_regularization)
         # The softmax loss has a row per class, but is one problem with one noise vector.
         vectors = minimisers.reshape(perturbation.shape)

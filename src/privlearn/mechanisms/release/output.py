@@ -110,6 +110,7 @@ class OutputPerturbation(ReleaseMechanism):
             return Guarantee(epsilon, delta, task.neighbours)
         per_problem = self.sensitivity / scale
         if self.noise == "laplace":
+            # Laplace noise is calibrated in L1, which is at most sqrt(d) times the Euclidean norm.
             per_problem = math.sqrt(task.dimension) * per_problem + task.dimension * 2.0**-GRID_BITS
         return Guarantee(task.problems * per_problem + task.other_epsilon, 0.0, task.neighbours)
 
