@@ -88,3 +88,12 @@ def test_nothing_is_replaced_unasked(census: Census, run: Run) -> None:
     assert "same file" in run(*settings, census / "other.csv").stderr
     assert ".csv or .parquet" in run(*settings, census / "train.csv.gz").stderr
     split(run, census, "--force")
+
+
+def test_a_split_in_secret_is_not_said_to_have_a_seed_that_repeats_it(census: Census, run: Run) -> None:
+    files = ("--out-train", census / "train.csv", "--out-test", census / "test.csv")
+    secret = run("split", census.table, "--schema", census.schema, *files)
+    assert "drawn in secret" in secret.stdout
+    assert ", seed " not in secret.stdout
+    again = run("split", census.table, "--schema", census.schema, *files, "--seed", "autumn", "--force")
+    assert "seed autumn" in again.stdout

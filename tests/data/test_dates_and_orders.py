@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privlearn.data import Schema, SchemaDraft, SchemaEncoder
+from privlearn.data import Schema, SchemaDraft, SchemaEncoder, check_table, open_records
 from privlearn.data.encoding.column_cells import days
+from privlearn.data.schema import schema_template
 from privlearn.data.sources import parse_csv
 from privlearn.errors import DataError, SchemaError
 from tests.support.rows import dense
@@ -131,3 +133,67 @@ def test_a_period_brings_its_bounds() -> None:
         "x"
     ]
     assert (column.lower, column.upper) == (0.0, 24.0)
+
+
+FORMS = {
+    "dd.mm.yyyy": ["31.01.2020", "31.1.2020", " 31.01.2020 10:30"],
+    "dd/mm/yyyy": ["31/01/2020", "31/1/2020T10:30:00Z"],
+    "mm/dd/yyyy": ["01/31/2020", "1/31/2020"],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_stated_form_of_dates_is_read_besides_the_usual_one(form: str, tmp_path: Path) -> None:
+    columns = {"x": {"type": "date", "lower": str(LOWER), "upper": str(UPPER)}}
+    plain = Schema.from_dict({"name": "t", "columns": columns})
+    schema = Schema.from_dict({"name": "t", "file": {"dates": form}, "columns": columns})
+    wanted = dense(SchemaEncoder(plain).encode({"x": ["2020-01-31"]}))
+    for text in ["2020-01-31", *FORMS[form]]:
+        np.testing.assert_array_equal(dense(SchemaEncoder(schema).encode({"x": [text]})), wanted)
+        (tmp_path / "t.csv").write_text(f'x,y\n"{text}",1\n')
+        (block,) = open_records(tmp_path / "t.csv", schema).blocks()
+        assert block.column("x").to_pylist() == [datetime.date(2020, 1, 31)]
+    refused = ["31.02.2020", "2020.01.31", "32/01/2020", "13/13/2020", "31.01.20", "31-01-2020", "1.31.2020"]
+    others = [texts[0] for other, texts in FORMS.items() if other != form]
+    for text in [*refused, *others]:
+        with pytest.raises(DataError, match="not dates") as refusal:
+            SchemaEncoder(schema).encode({"x": [text]})
+        assert text not in str(refusal.value)
+
+
+def test_templates_and_checks_name_the_form_of_dates(tmp_path: Path) -> None:
+    for number, (text, form) in enumerate(
+        [("31.1.2020", "dd.mm.yyyy"), ("31/01/2020", "dd/mm/yyyy"), ("1/31/2020", "mm/dd/yyyy")]
+    ):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(f"day;y\n{text};1\n02/02/2020;1\n" if "/" in text else f"day;y\n{text};1\n")
+        template = schema_template(path)
+        assert f'dates: "{form}"' in template
+        assert "type: date" in template
+        columns = {"day": {"type": "date", "lower": str(LOWER), "upper": str(UPPER)}}
+        schema = Schema.from_dict({"name": "t", "file": {"delimiter": ";"}, "columns": columns})
+        (finding,) = (finding for finding in check_table(path, schema).findings if finding.column == "day")
+        assert finding.stops
+        assert f"file: {{dates: {form}}}" in finding.what
+    (tmp_path / "unclear.csv").write_text("day;y\n02/03/2020;1\n")
+    assert "dates:" not in schema_template(tmp_path / "unclear.csv").partition("name:")[2]
+
+
+def test_a_time_of_day_is_its_hours_where_the_period_is_a_day() -> None:
+    hours = {"type": "number", "lower": 0, "upper": 24, "period": 24}
+    known = encoder(**hours)
+    times = [datetime.time(14, 30), datetime.time(7, 15, 30, 123_457), datetime.time(0)]
+    numbers = [14.5, (7 * 3600 + 15 * 60 + 30.123457) / 3600, 0.0]
+    wanted = dense(known.encode({"x": numbers}))
+    for cells in (times, pa.array(times), [time.isoformat() for time in times], pd.Series(times)):
+        np.testing.assert_allclose(dense(known.encode({"x": cells})), wanted, atol=1e-15)
+    texts = ["14:30", "07:15:30.123457", "00:00"]
+    np.testing.assert_array_equal(
+        dense(known.encode({"x": texts})), dense(known.encode({"x": pa.array(times)}))
+    )
+    np.testing.assert_array_equal(dense(known.encode({"x": ["14:30"]})), wanted[:1])
+    for text in ("24:00", "7:15", "14.30 h", "14:60"):
+        with pytest.raises(DataError, match="not numbers"):
+            known.encode({"x": [text]})
+    with pytest.raises(DataError):
+        encoder(type="number", lower=0, upper=24).encode({"x": ["14:30"]})

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
+import pyarrow as pa
 import pytest
 
 from privlearn import (
@@ -67,6 +70,18 @@ def test_by_position_the_note_does_not_tell_who_is_where() -> None:
     made = split(table, ROWS, test=0.5)
     again = split(table, ROWS, test=0.5, seed=made.split.seed)
     assert ages(made.test) != ages(again.test)
+
+
+def test_a_part_returns_the_kind_of_data_frame_that_was_split() -> None:
+    cells = {"age": list(range(20)), "note": ["x"] * 20}
+    for library in (pandas.DataFrame, polars.DataFrame, pa.table):
+        given = library(cells)
+        parts = split(given, ROWS, test=0.25, seed="x")
+        for part in (parts.train, parts.test):
+            frame = part.frame()
+            assert type(frame) is type(given)
+            assert pa.table({"age": frame["age"], "note": frame["note"]}).to_pydict() == part.table().to_pydict()
+            assert type(part["age"]) is type(given["age"])
 
 
 @pytest.mark.parametrize("seed", ["a", "b", "c"])

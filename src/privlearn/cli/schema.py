@@ -36,6 +36,14 @@ def schema(
     sheet: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a workbook.", show_default="the first visible one")
     ] = None,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Copy bounds and lists from a codebook: .arff, KEEL's .dat, a Table Schema (.json), or the labels of "
+            "a .sav or .dta file.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write a schema template for a table: names and types of its columns, no values.
@@ -48,13 +56,14 @@ def schema(
     Example:
       privlearn schema census.csv > census.schema.yaml
       privlearn schema iris.data --names length,width,species --out iris.yaml
+      privlearn schema survey.csv --codebook datapackage.json --out survey.yaml
     """
     from privlearn.data.schema.template import schema_template
     from privlearn.release.archive import write_atomically
 
     check_writable(out, force)
     listed = [] if names is None else [name.strip() for name in names.split(",")]
-    template = schema_template(table, listed, sheet)
+    template = schema_template(table, listed, sheet, codebook)
     if out is None:
         typer.echo(template, nl=False)
         return

@@ -66,8 +66,12 @@ def split(
         result.split.part(name).save(path)
     counts = result.split.counts
     sizes = "" if counts is None else f": {_format_counts(counts, description.count_noun)}"
-    typer.echo(f"Split by {result.split.by}, seed {result.split.seed}, for {neighbours} neighbours{sizes}.")
+    is_secret = seed is None and result.split.by == "position"
+    drawn = "drawn in secret" if is_secret else f"seed {result.split.seed}"
+    typer.echo(f"Split by {result.split.by}, {drawn}, for {neighbours} neighbours{sizes}.")
     typer.echo(f"Wrote {out_train} and {out_test}, each with a description of its part (.split.json).")
+    if is_secret:
+        typer.echo("Keep both files: only a split with --seed can be repeated.")
     typer.echo(f"Next: privlearn train {out_train} --schema {schema} --part train --ledger PATH ...")
 
 

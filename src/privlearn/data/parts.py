@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -191,18 +191,23 @@ class Part:
 class PartRows(RowSource["pa.Table"]):
     """PRIVATE: the rows of one part. A ledger charges only the people of that part.
 
-    Tables that you compute from it (`table`, a column, a data frame) have no part: they are charged as the whole
+    Tables that you compute from it (`table`, `frame`, a column) have no part: they are charged as the whole
     data set, which is always safe.
 
     Parameters
     ----------
     rows : RowSource
     part : Part
+    select : callable, optional
+        Returns the rows of the data frame that was split.
     """
 
-    def __init__(self, rows: RowSource[pa.Table], part: Part) -> None:
+    def __init__(
+        self, rows: RowSource[pa.Table], part: Part, select: Callable[[], Any] | None = None
+    ) -> None:
         self.rows = rows
         self.part = part
+        self._select = select
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -217,8 +222,12 @@ class PartRows(RowSource["pa.Table"]):
         """PRIVATE: return all rows as a plain table."""
         return concatenate_tables(self.blocks())
 
+    def frame(self) -> Any:
+        """PRIVATE: return all rows as the kind of data frame that was split (pandas, polars), else as a plain table."""
+        return self.table() if self._select is None else self._select()
+
     def __getitem__(self, column: str) -> Any:
-        return self.table()[column]
+        return self.frame()[column]
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.table().__arrow_c_stream__(requested_schema)
@@ -363,8 +372,16 @@ def split(
         own: RowSource[pa.Table] = SelectedRows(rows, selected)
         if not isinstance(table, RowSource):
             own = TableRows(concatenate_tables(own.blocks()))
-        parts[name] = PartRows(own, description.part(name))
+        parts[name] = PartRows(own, description.part(name), _selection(table, selected))
     return SplitTable(**parts, split=description)
+
+
+def _selection(table: Any, selected: NDArray[np.bool_]) -> Callable[[], Any] | None:
+    """PRIVATE: return a function that returns rows of a data frame of pandas or polars; None for other tables."""
+    library = type(table).__module__.partition(".")[0]
+    if library == "pandas":
+        return lambda: table.loc[selected]
+    return (lambda: table.filter(selected)) if library == "polars" and hasattr(table, "filter") else None
 
 
 def _random_name() -> str:

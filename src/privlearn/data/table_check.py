@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privlearn.data.encoding.column_cells import owners
-from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
+from privlearn.data.schema.cell_grammar import BLANKS, DAY_FORMS, CellRules, UnreadableCell, parse_day
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
@@ -199,6 +199,16 @@ def _value(cell: str, rules: CellRules) -> Any:
         return None
 
 
+def _form_of_dates(unknown: Any) -> str:
+    """Return advice if the texts are dates in a form that a schema can state."""
+    for form in DAY_FORMS:
+        if all(
+            cell is not None and parse_day(cell, form) is not None for cell in unknown.unique().to_pylist()
+        ):
+            return f": write file: {{dates: {form}}}, if that is their form"
+    return ""
+
+
 def _gaps(text: Any, rules: CellRules) -> Any:
     """Return which texts are gaps."""
     gaps = [cell for cell in text.unique().to_pylist() if cell is None or _is_gap(cell, rules)]
@@ -351,6 +361,8 @@ class _Cells:
             return
         commas = pc.sum(pc.match_substring_regex(unknown, _DECIMAL_COMMA)).as_py()
         hint = ': with decimal commas; write file: {decimal: ","}' if commas and what == "numbers" else ""
+        if what.startswith("dates"):
+            hint = _form_of_dates(unknown)
         if what == "true or false" and any(cell.lower() in _TRUTHS for cell in unknown.unique().to_pylist()):
             hint = _QUOTE
         yield f"{len(unknown)} cells are not {what}{hint or self._codes(unknown) or _ADVICE}", True

@@ -216,16 +216,15 @@ def check_callers(*, charging: bool = False, seedable: bool = True) -> None:
         searching = module == _VALIDATION and frame.f_locals.get("parameters") is not None
         if module.startswith("sklearn.") and (searching or not _is_harmless(module)):
             raise InvalidParameter(
-                f"fit is called by {module}, which reads the rows itself or fits several models, and no certificate "
-                "would count that: fit the estimator alone. PrivateGridSearch takes the place of GridSearchCV, and "
-                f"classes=[...] that of OneVsRestClassifier.{instead}"
+                f"{module} reads the rows itself or fits several models, which one certificate cannot cover. Fit the "
+                "estimator alone, or use PrivateGridSearch for GridSearchCV and classes=[...] for OneVsRestClassifier."
+                f"{instead}"
             )
         validating |= module == _VALIDATION
     if charging and validating:
         raise InvalidParameter(
-            "cross-validation does not work with a ledger: it shows exact scores that no ledger counts, and it turns "
-            "an exceeded budget into a score of NaN. Split the rows once with privlearn.split, fit on one part and "
-            "use privlearn.evaluate on the other. Nothing was charged"
+            "cross-validation does not work with a ledger, because no ledger counts its exact scores. Split the rows "
+            "with privlearn.split, fit on one part and use privlearn.evaluate on the other. Nothing was charged"
         )
 
 
@@ -233,10 +232,9 @@ def _check_steps(pipeline: Any, instead: str) -> None:
     for name, step in pipeline.steps[:-1]:
         if _reads_rows(step):
             raise InvalidParameter(
-                f"the pipeline's step {name!r} is fitted on the rows before this estimator: one record changes "
-                "the features of all others, and no guarantee would hold. Put the columns' bounds into a schema, "
-                "which scales them; or fit the step on public rows and put FrozenEstimator(step) in its place."
-                f"{instead}"
+                f"the pipeline's step {name!r} is fitted on the rows, so one record would change the features of all "
+                "others. State the columns' bounds in a schema, which scales them, or fit the step on public rows and "
+                f"use FrozenEstimator(step).{instead}"
             )
 
 

@@ -97,7 +97,7 @@ def _number(column: NumberInput) -> str:
 
 
 _EMPTY = 'json.loads("null")'
-_GRAMMAR = "from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell\n"
+_GRAMMAR = "from privlearn.data.schema.cell_grammar import BLANKS, HOURS, CellRules, UnreadableCell\n"
 _FUTURE = "from __future__ import annotations\n"
 
 

@@ -180,6 +180,10 @@ class FileForm(Part):
 
     delimiter: str = ","
     decimal: Literal[".", ","] = "."
+    dates: Annotated[
+        Literal["yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy"],
+        Field(description="A form of dates that texts may have in addition to the first."),
+    ] = "yyyy-mm-dd"
     encoding: str = "utf-8"
     names: Annotated[tuple[str, ...], Field(description="Of files without a line of names.")] = ()
     trim: Annotated[bool, Field(description="Whether blanks around text are ignored.")] = False

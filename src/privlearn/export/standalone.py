@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-from privlearn.data.schema.cell_grammar import BLANKS, CellRules, UnreadableCell
+from privlearn.data.schema.cell_grammar import BLANKS, HOURS, CellRules, UnreadableCell
 
 MODEL: dict[str, Any] = json.loads("null")
 
@@ -119,7 +119,8 @@ def rules_of(column: dict[str, Any], form: dict[str, Any]) -> CellRules:
     if values:
         kind = "text" if isinstance(values[0], str) else "truth" if isinstance(values[0], bool) else "whole"
     texts = values if kind == "text" else ()
-    return CellRules(kind, tuple(column["codes"]), form["decimal"], form["trim"], texts)
+    hours = column.get("period") == HOURS
+    return CellRules(kind, tuple(column["codes"]), form["decimal"], form["trim"], texts, form["dates"], hours)
 
 
 def _read_typed(cell: Any, rules: CellRules) -> Any:
@@ -129,6 +130,8 @@ def _read_typed(cell: Any, rules: CellRules) -> Any:
     if isinstance(cell, datetime.date) and rules.kind == "date":
         day = cell.toordinal() - _EPOCH
         return None if day in rules.gap_days else float(day)
+    if isinstance(cell, datetime.time) and rules.reads_hours:
+        return rules.read(cell.replace(tzinfo=None).isoformat())
     if isinstance(cell, bool) and rules.kind in ("number", "truth"):
         return float(cell)
     if rules.kind not in ("number", "whole", "truth") or isinstance(cell, bool | datetime.date):

@@ -71,6 +71,8 @@ def test_the_data_set_says_what_waits(served: Served) -> None:
     missing = served.alice.post("/v1/jobs", json=BODY | {"purpose": " "})
     assert missing.status_code == 422
     assert "purpose is required" in missing.text
+    both = served.alice.post("/v1/jobs", json=BODY | {"purpose": "", "legal_basis": ""})
+    assert "purpose and legal_basis are required" in both.text
 
 
 def test_a_long_poll_ends_with_the_decision(served: Served, bea: httpx2.Client) -> None:

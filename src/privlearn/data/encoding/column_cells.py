@@ -42,9 +42,9 @@ _SPELLED_ZERO = r"^-0$"
 _SPELLED_POWER = r"^\s*[+-]?[0-9]+(\.[0-9]*)?[eE][+-]?[0-9]{1,3}\s*$"
 
 
-def numbers(column: Any, label: str) -> NDArray[np.float64]:
+def numbers(column: Any, label: str, reads_hours: bool = False) -> NDArray[np.float64]:
     """Return the nearest float64 of each cell of a column of numbers; NaN where a cell is missing."""
-    return _array(read_column(column, CellRules("number"), label))
+    return _array(read_column(column, CellRules("number", reads_hours=reads_hours), label))
 
 
 def _array(column: Any) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import blocks
 from privlearn.data.encoding.column_cells import MISSING, UNKNOWN, codes, days, numbers, texts
+from privlearn.data.schema.cell_grammar import HOURS
 from privlearn.data.schema.columns import (
     AnyColumn,
     CategoryColumn,
@@ -95,7 +96,7 @@ class OrderedReader(ColumnReader):
             case DateColumn():
                 values = days(cells, self._label)
             case _:
-                values = numbers(cells, self._label)
+                values = numbers(cells, self._label, reads_hours=self._column.period == HOURS)
         self._refuse(np.isnan(values), "missing", self._column.missing)
         return values
 

@@ -38,6 +38,14 @@ DATE = f"{DAY}([T ]{TIME}{ZONE}?)?"
 """The day must also exist in the calendar, in the years 0001 to 9999. Time and zone do not count: a date is the
 written day."""
 
+ISO_DAYS = "yyyy-mm-dd"
+_WRITTEN_DAYS = {"dd.mm.yyyy": (r"\.", "."), "dd/mm/yyyy": ("/", "/"), "mm/dd/yyyy": ("/", "/")}
+DAY_FORMS = (ISO_DAYS, *_WRITTEN_DAYS)
+"""Forms of dates that a schema may state for its texts; texts such as 2020-01-31 are dates in every form."""
+
+HOURS = 24.0
+"""In a column of numbers with this period, a time of day such as 14:30 is its hours, 14.5."""
+
 GAPS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
@@ -61,8 +69,40 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
     return None
 
 
-def parse_day(text: str) -> int | None:
+def day_steps(form: str) -> tuple[tuple[str, str], ...]:
+    """Return patterns and replacements that turn texts in a form of dates into texts such as 2020-01-31.
+
+    >>> text = "1.2.2020 10:30"
+    >>> for pattern, replacement in day_steps("dd.mm.yyyy"):
+    ...     text = re.sub(pattern, replacement, text)
+    >>> text
+    '2020-02-01 10:30'
+    """
+    if form == ISO_DAYS:
+        return ()
+    sign, plain = _WRITTEN_DAYS[form]
+    one, two = r"([0-9])", r"([0-9]{2})"
+    return (
+        (rf"\A{one}{sign}", rf"0\1{plain}"),
+        (rf"\A{two}{sign}{one}{sign}", rf"\1{plain}0\2{plain}"),
+        (rf"\A{two}{sign}{two}{sign}([0-9]{{4}})", r"\3-\2-\1" if form.startswith("dd") else r"\3-\1-\2"),
+    )
+
+
+def parse_hours(text: str) -> float | None:
+    """Return the hours of a time of day such as 14:30 or 14:30:15; None if a text is none."""
+    if not re.fullmatch(TIME, text):
+        return None
+    hours, minutes, seconds = (*text.replace(",", ".").split(":"), "0")[:3]
+    whole, _, fraction = seconds.partition(".")
+    nanoseconds = (int(hours) * 3600 + int(minutes) * 60 + int(whole)) * 10**9 + int(fraction.ljust(9, "0"))
+    return nanoseconds / 1e9 / 3600.0  # the operations of typed times, hence the same float
+
+
+def parse_day(text: str, form: str = ISO_DAYS) -> int | None:
     """Return the days since 1970-01-01 that a text without blanks around it spells; None if it spells no date."""
+    for pattern, replacement in day_steps(form):
+        text = re.sub(pattern, replacement, text)
     if not re.fullmatch(DATE, text):
         return None
     try:
@@ -103,6 +143,10 @@ class CellRules:
         Whether blanks around text are ignored.
     listed : tuple of str
         Texts in the column's list, which are never gaps.
+    days : {"yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy"}
+        A form of dates that texts may have in addition to the first.
+    reads_hours : bool
+        Whether a time of day is a number, its hours.
 
     Examples
     --------
@@ -119,16 +163,19 @@ class CellRules:
         decimal: str = ".",
         trim: bool = False,
         listed: tuple[str, ...] = (),
+        days: str = ISO_DAYS,
+        reads_hours: bool = False,
     ) -> None:
         self.kind, self.codes, self.decimal, self.trim, self.listed = kind, codes, decimal, trim, listed
+        self.days, self.reads_hours = days, reads_hours
         codes_without_blanks = [code.strip(BLANKS) for code in codes]
         texts = dict.fromkeys((*GAPS, *(codes_without_blanks if self.strips else codes)))
         both = {".", self.decimal}  # YAML writes numbers with a point
         numbers = {parse_number(code, sign) for code in codes_without_blanks for sign in both} - {None}
-        days = {parse_day(code) for code in codes_without_blanks} - {None}
+        gap_days = {parse_day(code, days) for code in codes_without_blanks} - {None}
         self.gap_texts = tuple(text for text in texts if text not in listed)
         self.gap_numbers = tuple(sorted(number for number in numbers if number is not None))
-        self.gap_days = tuple(sorted(day for day in days if day is not None))
+        self.gap_days = tuple(sorted(day for day in gap_days if day is not None))
 
     @property
     def strips(self) -> bool:
@@ -150,7 +197,7 @@ class CellRules:
             case "number" | "whole" | "truth":
                 return self._parse_number(text)
             case "date":
-                day = parse_day(text)
+                day = parse_day(text, self.days)
                 if day is None:
                     raise UnreadableCell
                 return None if day in self.gap_days else float(day)
@@ -161,6 +208,8 @@ class CellRules:
         if truth is not None:
             return float(truth)
         number = parse_number(text, self.decimal)
+        if number is None and self.reads_hours:
+            number = parse_hours(text)
         if number is None:
             raise UnreadableCell
         return self.number(number)

@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from privlearn.data.schema.cell_grammar import ISO_DAYS
 from privlearn.data.schema.public import CompactModel
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
@@ -27,6 +28,8 @@ class FileFormat(CompactModel):
         Separates the cells of a line; ``tab`` may be written as a word.
     decimal : {".", ","}, default="."
         Separates a number and its fraction.
+    dates : {"yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy"}, default="yyyy-mm-dd"
+        How dates are written, also in text in memory; dates such as 2020-01-31 are always read.
     encoding : str, default="utf-8"
         ``latin-1``, ``cp1252``, ``utf-16``, or any other of Python's encodings.
     missing : tuple of str or number, default=()
@@ -52,6 +55,7 @@ class FileFormat(CompactModel):
 
     delimiter: StrictStr = ","
     decimal: Literal[".", ","] = "."
+    dates: Literal["yyyy-mm-dd", "dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy"] = "yyyy-mm-dd"
     encoding: StrictStr = "utf-8"
     missing: tuple[StrictStr, ...] = ()
     missing_in: dict[Name, tuple[StrictStr, ...]] = Field(default={})
@@ -64,6 +68,7 @@ class FileFormat(CompactModel):
         *(
             "delimiter",
             "decimal",
+            "dates",
             "encoding",
             "missing",
             "missing_in",
@@ -126,7 +131,8 @@ class FileFormat(CompactModel):
     @property
     def reads_cells_plainly(self) -> bool:
         """Return whether cells in memory are read as they are: no codes for gaps, no trimming, decimal points."""
-        return not (self.missing or self.missing_in or self.trim) and self.decimal == "."
+        plain = self.decimal == "." and self.dates == ISO_DAYS
+        return plain and not (self.missing or self.missing_in or self.trim)
 
     def __repr_args__(self) -> Any:
         return [(name, getattr(self, name)) for name in self.model_dump()]

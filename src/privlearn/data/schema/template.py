@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import yaml
 
+from privlearn.data.schema.codebook import Declared, read_codebook
 from privlearn.data.schema.columns import compact_names
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath, table_path
@@ -31,7 +34,7 @@ _HEAD = """\
 #    with a long tail (income, capital, counts). A number that is only a code is a category.
 # 3. Category columns: list all values that may occur; quote words such as "yes", "no" and "1" if
 #    the table has them as text. Long free text: write type: text and delete values.
-#    Days: write type: date, lower and upper; the table must have them as 2020-01-31, not 31.01.2020.
+#    Days: write type: date, lower and upper, and for text such as 31.01.2020 file: {dates: dd.mm.yyyy}.
 # 4. missing: zero (and unknown: zero for categories) accepts gaps; without it they are refused.
 # 5. Move the column to predict from columns to target and list its classes; or, for a number
 #    (regression), write its lower and upper there instead of classes.
@@ -43,6 +46,12 @@ _HEAD = """\
 #    (lower: estimate, values: estimate, classes: estimate; or estimate whole numbers for a list of whole numbers);
 #    privlearn train and privlearn discover estimate them.
 # 9. A column of survey weights: delete it below, and write weight: {column: NAME, upper: its public cap}.
+"""
+
+_COPIED = """\
+#
+# Bounds and lists below are a codebook's. Keep them only if they were written before anyone looked at the rows:
+# KEEL's bounds, for example, are often the smallest and largest cell.
 """
 
 _FILE = """\
@@ -60,10 +69,16 @@ target:
 """
 
 
-def schema_template(path: str | TablePath, names: Sequence[str] = (), sheet: str | None = None) -> str:
+def schema_template(
+    path: str | TablePath,
+    names: Sequence[str] = (),
+    sheet: str | None = None,
+    codebook: str | Path | None = None,
+) -> str:
     """Return a commented YAML schema for a table, with every bound and list left to fill in.
 
     It contains only names and types of columns and the format of the file; no cell of the table can appear in it.
+    Bounds and lists of a codebook are copied.
 
     Parameters
     ----------
@@ -73,7 +88,10 @@ def schema_template(path: str | TablePath, names: Sequence[str] = (), sheet: str
         The names of the columns, if the file has no line of names.
     sheet : str, optional
         The sheet of a workbook; by default the first visible one.
+    codebook : path, optional
+        See `privlearn.data.schema.codebook.read_codebook`.
     """
+    declared = {} if codebook is None else read_codebook(codebook)
     root, files = list_files(table_path(path))
     first = files[0]
     if sheet is not None and first.suffix.lower() not in WORKBOOKS:
@@ -85,12 +103,15 @@ def schema_template(path: str | TablePath, names: Sequence[str] = (), sheet: str
         )
     columns = _columns_of_all(root, files, form)
     identifiers = [name for name, _ in columns if looks_like_identifier(name)]
-    others = [(name, kind) for name, kind in columns if name not in identifiers]
-    lines = [line for name, kind in compact_names(others) for line in _column_lines(name, kind)]
+    others = [(name, (kind, declared.get(name))) for name, kind in columns if name not in identifiers]
+    lines = [
+        line for name, (kind, entry) in compact_names(others) for line in _column_lines(name, kind, entry)
+    ]
     stem = (first if len(files) == 1 else root).name.removesuffix(".gz").rsplit(".", 1)[0]
     question = _question(identifiers) if identifiers else ""
+    head = _HEAD if codebook is None else _HEAD + _COPIED
     return "\n".join(
-        [_HEAD, f"name: {_scalar(stem)}\n{_file(form)}", "columns:", *lines, "", f"{_TAIL}{question}"]
+        [head, f"name: {_scalar(stem)}\n{_file(form)}", "columns:", *lines, "", f"{_TAIL}{question}"]
     )
 
 
@@ -139,9 +160,11 @@ def _columns(path: TablePath, form: FileFormat) -> list[tuple[str, Any]]:
     return list(zip(names, safely(lambda: guess_types(path, form, names), problem), strict=True))
 
 
-def _column_lines(name: str, kind: Any) -> Iterator[str]:
+def _column_lines(name: str, kind: Any, declared: Declared | None = None) -> Iterator[str]:
     yield f"  {_scalar(name)}:"
-    if pa.types.is_boolean(kind):
+    if declared is not None:
+        yield from _declared_lines(kind, declared)
+    elif pa.types.is_boolean(kind):
         yield "    type: category"
         yield "    values: [false, true]"
     elif is_number(kind):
@@ -150,6 +173,11 @@ def _column_lines(name: str, kind: Any) -> Iterator[str]:
         yield "    upper: null     # largest possible value"
         yield "    # scale: log    # for amounts with a long tail"
         yield "    # period: 24    # for hours; 12 for months, 360 for angles"
+    elif pa.types.is_time(kind):
+        yield "    type: number    # the hours of a time of day: 14:30 is 14.5"
+        yield "    lower: 0"
+        yield "    upper: 24"
+        yield "    period: 24"
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         yield "    type: date"
         yield "    lower: null     # first possible day, e.g. 2000-01-01"
@@ -157,8 +185,28 @@ def _column_lines(name: str, kind: Any) -> Iterator[str]:
     else:
         yield "    type: category  # ordinal, if the values have an order"
         yield "    values: []      # all possible values, e.g. [female, male]"
-        if pa.types.is_temporal(kind):
-            yield "    # convert a time of day to a number (hours), or delete it"
+
+
+def _declared_lines(kind: Any, declared: Declared) -> Iterator[str]:
+    """Yield the lines of a column that a codebook describes, with the labels of codes as comments."""
+    if not declared.values:
+        is_day = isinstance(declared.lower or declared.upper, str)
+        yield f"    type: {'date' if is_day else 'number'}"
+        yield from (
+            f"    {side}: {'null' if bound is None else bound}"
+            for side, bound in (("lower", declared.lower), ("upper", declared.upper))
+        )
+        return
+    values: Iterable[Any] = declared.values
+    if pa.types.is_string(kind):  # codes such as 1 that the file stores as text
+        values = map(str, values)
+    elif pa.types.is_integer(kind) and all(re.fullmatch(r"-?(0|[1-9][0-9]*)", str(each)) for each in values):
+        values = map(int, values)
+    yield "    type: category  # ordinal, if the values have an order"
+    yield f"    values: {json.dumps(list(values), ensure_ascii=False)}"
+    if declared.labels:
+        pairs = zip(declared.values, declared.labels, strict=True)
+        yield "    # " + ", ".join(f"{value}: {' '.join(label.split())}" for value, label in pairs)
 
 
 def _scalar(name: str) -> str:

@@ -179,7 +179,12 @@ def guess_types(path: TablePath, form: FileFormat, names: list[str]) -> list[Any
     first = next(csv_pieces(path, str(path), form), None)
     if first is None:
         return [pa.null()] * len(names)
-    return list(parse_piece(first, form, names, guess_options(form)).schema.types)
+    options = guess_options(form)
+    options.timestamp_parsers = [arrow_csv.ISO8601, *_DAY_PARSERS.get(form.dates, ())]
+    return list(parse_piece(first, form, names, options).schema.types)
+
+
+_DAY_PARSERS = {"dd.mm.yyyy": ["%d.%m.%Y"], "dd/mm/yyyy": ["%d/%m/%Y"], "mm/dd/yyyy": ["%m/%d/%Y"]}
 
 
 def read_csv_cells(path: TablePath, form: FileFormat, names: list[str]) -> Iterator[pa.Table]:

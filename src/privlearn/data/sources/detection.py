@@ -7,7 +7,9 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from typing import Any
 
+from privlearn.data.schema.cell_grammar import DAY_FORMS, parse_day
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath
 from privlearn.data.sources.csv_lines import PIECE, open_bytes
@@ -47,11 +49,19 @@ def detect_format(path: TablePath, names: Sequence[str] = ()) -> FileFormat:
     return FileFormat(
         delimiter=delimiter,
         decimal="," if delimiter != "," and any(map(_DECIMAL_COMMA.fullmatch, cells)) else ".",
+        dates=_form_of_dates(cells),
         encoding=encoding,
         missing=tuple(code for code in _CODES if code in cells),
         names=tuple(names),
         trim=len(lines[0]) > 1 and all(cell.startswith(" ") for cell in lines[0][1:]),
     )
+
+
+def _form_of_dates(cells: set[str]) -> Any:
+    """Return the only form in which all dates are read; that of 2020-01-31 if there are several, or none."""
+    days = [cell for cell in cells if any(parse_day(cell, form) is not None for form in DAY_FORMS)]
+    forms = [form for form in DAY_FORMS if all(parse_day(cell, form) is not None for cell in days)]
+    return forms[0] if len(forms) == 1 else PLAIN.dates
 
 
 def describe_look(path: TablePath, form: FileFormat) -> str:

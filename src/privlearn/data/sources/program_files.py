@@ -126,6 +126,15 @@ def _statistics(path: Path) -> tuple[list[str], list[Any]]:
     return list(metadata.column_names), [list(columns[name]) for name in metadata.column_names]
 
 
+def value_labels(path: Path) -> dict[str, dict[Any, str]]:
+    """Return the labels of each column's codes in a file of SPSS or Stata; no row is read."""
+    reader = getattr(_library("pyreadstat", path), _READERS[path.suffix.lower()])
+    _, metadata = safely(
+        lambda: reader(str(path), metadataonly=True), f"{path} cannot be read. Write the file again."
+    )
+    return dict(metadata.variable_value_labels)
+
+
 def _library(name: str, path: Path) -> Any:
     try:
         return import_module(name)

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.data.schema.cell_grammar import BLANKS, DATE, FALSE, NOT_A_NUMBER, TRUE, CellRules
+from privlearn.data.schema.cell_grammar import (
+    BLANKS,
+    DATE,
+    FALSE,
+    NOT_A_NUMBER,
+    TRUE,
+    CellRules,
+    day_steps,
+    parse_hours,
+)
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.schema_columns import rules_of
 from privlearn.data.sources.table import (
@@ -166,6 +175,9 @@ def _numbers(part: Any, kind: int | None, rules: CellRules, label: str) -> Any:
         return part.cast(pa.float64())
     if kind == TEXT:
         return _numbers_from_text(part, rules, label)
+    if rules.reads_hours and pa.types.is_time(part.type):
+        ticks = part.cast(pa.time64("ns")).cast(pa.int64()).cast(pa.float64())
+        return pc.divide(pc.divide(ticks, 1e9), 3600.0)
     if kind not in (NUMBER, WHOLE):
         return None
     return _number_gaps(floats(part, label), rules)
@@ -254,6 +266,8 @@ def _numbers_from_text(column: Any, rules: CellRules, label: str) -> Any:
     truths = pc.if_else(
         _matches(text, TRUE), 1.0, pc.if_else(_matches(text, FALSE), 0.0, pa.scalar(None, pa.float64()))
     )
+    if rules.reads_hours:
+        truths = pc.coalesce(truths, _hours_of_text(text))
     numbers = _parse(_with_nulls(text, pc.is_valid(truths)), rules)
     if numbers is None or rules.kind == "whole":
         raise _unreadable(rules, label)
@@ -274,6 +288,13 @@ def _parse(text: Any, rules: CellRules) -> Any:
     return numbers if pc.all(_matches(odd, NOT_A_NUMBER)).as_py() is not False else None
 
 
+def _hours_of_text(text: Any) -> Any:
+    """Return the hours of times of day, null for other texts; each distinct text is parsed once."""
+    encoded = encode_dictionary(text)
+    spelled = [None if each is None else parse_hours(each) for each in encoded.dictionary.to_pylist()]
+    return pa.array(spelled, pa.float64()).take(encoded.indices)
+
+
 def _matches(text: Any, pattern: str) -> Any:
     return pc.match_substring_regex(text, f"\\A({pattern})\\z")
 
@@ -285,6 +306,8 @@ def _days_from_text(column: Any, rules: CellRules, label: str) -> Any:
 
 
 def _parse_days(text: Any, rules: CellRules, label: str) -> Any:
+    for pattern, replacement in day_steps(rules.days):
+        text = pc.replace_substring_regex(text, pattern, replacement)
     day = pc.utf8_slice_codeunits(text, 0, 10)
     parsed = pc.strptime(day, "%Y-%m-%d", "s", error_is_null=True)
     same = pc.equal(pc.strftime(parsed, "%Y-%m-%d").cast(day.type), day)  # there is no 30 February

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from privlearn.data.schema.cell_grammar import CellRules, Kind
+from privlearn.data.schema.cell_grammar import HOURS, CellRules, Kind
 from privlearn.data.schema.columns import (
     AnyColumn,
     CategoryColumn,
@@ -129,6 +129,8 @@ def rules_of(schema: Schema, name: str) -> CellRules:
         decimal=form.decimal,
         trim=form.trim,
         listed=tuple(value for value in values if isinstance(value, str)),
+        days=form.dates,
+        reads_hours=getattr(column, "period", None) == HOURS,
     )
 
 

@@ -65,11 +65,12 @@ def time_to_approve(offered: OfferedDataSet, request: JobRequest) -> timedelta |
     approval = offered.settings.approval
     if request.trial or approval is None or not approval.is_needed(request.kind, request.epsilon):
         return None
-    for name in ("purpose", "legal_basis"):
-        if not _is_visible(getattr(request, name)):
-            raise InvalidParameter(
-                f"{name} is required. A second person must approve this request, and reads it."
-            )
+    absent = [name for name in ("purpose", "legal_basis") if not _is_visible(getattr(request, name))]
+    if absent:
+        verb = "is" if len(absent) == 1 else "are"
+        raise InvalidParameter(
+            f"{' and '.join(absent)} {verb} required. A second person must approve this request, and reads them."
+        )
     return approval.timeout
 
 
