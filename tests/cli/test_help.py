@@ -89,10 +89,6 @@ def test_wrong_usage_is_code_2(run: Run) -> None:
     assert run("budget").code == 2
 
 
-def test_version(run: Run) -> None:
-    assert run("--version").stdout.startswith("privlearn 0.")
-
-
 def test_help_does_not_wait_for_numerical_libraries() -> None:
     script = (
         "import sys\n"
