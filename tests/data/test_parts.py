@@ -80,7 +80,9 @@ def test_a_part_returns_the_kind_of_data_frame_that_was_split() -> None:
         for part in (parts.train, parts.test):
             frame = part.frame()
             assert type(frame) is type(given)
-            assert pa.table({"age": frame["age"], "note": frame["note"]}).to_pydict() == part.table().to_pydict()
+            assert (
+                pa.table({"age": frame["age"], "note": frame["note"]}).to_pydict() == part.table().to_pydict()
+            )
             assert type(part["age"]) is type(given["age"])
 
 
