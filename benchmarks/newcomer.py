@@ -112,6 +112,54 @@ def visits(rng: Rng) -> Table:
     return _table("visits", columns, {"name": "visits", "lower": 0, "upper": 30}, cells)
 
 
+def trial(rng: Rng) -> Table:
+    """Relapses of 400 patients."""
+    n = 400
+    age, size = rng.integers(20, 90, n), np.round(rng.gamma(3, 8, n), 1)
+    stage, arm = rng.choice(["I", "II", "III", "IV"], n, p=[0.4, 0.3, 0.2, 0.1]), rng.choice(["A", "B"], n)
+    odds = (
+        -1.5
+        + 0.03 * (age - 60)
+        + 0.05 * (size - 24)
+        + 0.9 * np.isin(stage, ["III", "IV"])
+        - 0.8 * (arm == "B")
+    )
+    relapse = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no")
+    columns = {
+        "age": {"type": "number", "lower": 18, "upper": 100},
+        "size": {"type": "number", "lower": 0, "upper": 200, "scale": "log"},
+        "stage": {"type": "ordinal", "values": ["I", "II", "III", "IV"]},
+        "arm": {"type": "category", "values": ["A", "B"]},
+    }
+    cells = {"age": age, "size": size, "stage": stage, "arm": arm, "relapse": relapse}
+    return _table("trial", columns, {"name": "relapse", "classes": ["no", "yes"]}, cells)
+
+
+SYMPTOMS = {
+    "fever": 0.8, "cough": 0.5, "fall": 0.3, "fracture": 1.5, "chest pain": 1.8, "dizzy": 0.2, "check-up": -1.5,
+    "rash": -0.8, "headache": -0.2, "bleeding": 1.3,
+}  # fmt: skip
+
+
+def emergency(rng: Rng) -> Table:
+    """Admissions from 15,000 visits to an emergency room, with a note in words."""
+    n = 15000
+    words, odds = np.array(list(SYMPTOMS)), np.array(list(SYMPTOMS.values()))
+    chosen, triage = (
+        rng.choice(len(words), (n, 3)),
+        rng.choice(["green", "yellow", "red"], n, p=[0.5, 0.35, 0.15]),
+    )
+    notes = [f"Patient presents with {words[a]} and {words[b]}; {words[c]} denied." for a, b, c in chosen]
+    total = odds[chosen[:, :2]].sum(axis=1) - 2 - 0.6 * (triage == "green") + 1.2 * (triage == "red")
+    admit = np.where(rng.random(n) < 1 / (1 + np.exp(-total)), "yes", "no")
+    columns = {
+        "note": {"type": "text"},
+        "triage": {"type": "ordinal", "values": ["green", "yellow", "red"]},
+    }
+    cells = {"note": notes, "triage": triage, "admit": admit}
+    return _table("emergency", columns, {"name": "admit", "classes": ["no", "yes"]}, cells)
+
+
 def _table(name: str, columns: dict[str, Any], target: dict[str, Any], cells: dict[str, Any]) -> Table:
     schema = {"name": name, "columns": columns, "target": target, "one_row_per_person": True}
     return Table(schema, pd.DataFrame(cells))

@@ -84,7 +84,7 @@ def estimate(page: Page) -> None:
     expect(page.get_by_text("This is not a number")).to_be_visible()
     page.get_by_label("Epsilon").fill("0.5")
     page.get_by_role("button", name="Estimate").click()
-    expect(page.get_by_role("img", name="Noise against epsilon")).to_be_visible()
+    expect(page.get_by_role("img", name="Gain lost against epsilon")).to_be_visible()
     expect(page.get_by_text("epsilon 3.5 will be left")).to_be_visible()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -57,7 +58,16 @@ def test_a_drowned_signal_is_advice_not_an_error(run: Run) -> None:
 def test_every_model(run: Run, model: tuple[str, ...]) -> None:
     told = run("plan", "--columns", 5, "--rows", 5000, "--epsilon", 1, *GAUSSIAN, "--model", *model)
     assert told.code == 0, told.stderr
-    assert "noise / margin" in told.stdout
+    assert "gain lost" in told.stdout
+    assert ("expected R2" if "regression" in model else "expected AUC") in told.stdout
+    assert ("share of a class" in told.stdout) == ("logistic" in model)
+
+
+def test_a_rate_is_taken_into_account(run: Run) -> None:
+    usual = ("plan", "--columns", 5, "--rows", 5000, "--epsilon", 1, *GAUSSIAN)
+    rare, even = (json.loads(run(*usual, "--rate", rate, "--json").stdout) for rate in (0.02, 0.5))
+    assert rare["lost"] > 2.0 * even["lost"]
+    assert re.search(r"share of a class +0.02  stated", run(*usual, "--rate", 0.02).stdout)
 
 
 def test_numbers_for_programs(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -38,6 +39,13 @@ def test_existing_schema_is_not_overwritten(census: Census, run: Run) -> None:
     assert census.schema.read_text() == before
 
 
+class Terminal(io.StringIO):
+    """Standard input of a person at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_trained_release_verifies(census: Census, train: Run, run: Run) -> None:
     told = train("--target", "income", "--epsilon", 1, "--delta", "1e-6")
     assert told.code == 0
@@ -56,6 +64,23 @@ def test_a_signal_that_drowned_is_said_to_have(train: Run) -> None:
     clear = train("--epsilon", 20, "--delta", "1e-6", "--seed", 0, out="clear.privlearn")
     assert clear.code == 0
     assert "DROWNED" not in clear.told
+
+
+@pytest.mark.parametrize(("arguments", "answer", "code"), [((), "n", 1), ((), "y", 0), (("--yes",), "n", 0)])
+def test_a_terminal_is_asked_before_a_drowned_model_is_charged(
+    arguments: tuple[str, ...],
+    answer: str,
+    code: int,
+    budgeted: Census,
+    train: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+    ledger = ("--ledger", budgeted.ledger, "--dataset", "census")
+    assert train("--epsilon", "0.01", "--delta", "1e-6", *ledger, *arguments).code == code
+    spent = Ledger.open(budgeted.ledger, "census").statement().spent.epsilon
+    assert spent == (0.0 if code else 0.01)
+    assert (budgeted / "income.privlearn").exists() == (code == 0)
 
 
 def test_options_reach_the_mechanism(census: Census, train: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -245,7 +246,10 @@ def test_several_classes_and_numbers_have_effects_in_their_units() -> None:
     ).fit(named)
     found = effects(model.release_)
     assert list(found["age"].bands) == ["x", "y", "z"]
-    assert "x: " in model.release_.effects().to_html()
+    page = model.release_.effects().to_html()
+    assert "x: " in page
+    rows = page.split("ward: effect on the score")[1].split("</svg>")[0]
+    assert all(f">{label}</text>" in rows for label in "xyz")  # the legend of a list's figure
     measured = table | {"answer": 100.0 + table["age"]}
     number = PrivateRegressor(
         epsilon=8.0, delta=1e-6, schema=schema_of({"lower": 100, "upper": 200}), random_state=0
@@ -254,6 +258,25 @@ def test_several_classes_and_numbers_have_effects_in_their_units() -> None:
     assert band.estimate[-1] - band.estimate[0] == pytest.approx(57.0, abs=15.0)
     assert effects(number.release_).unit == "answer"
     assert "noise of privacy alone" in effects(number.release_).meaning
+
+
+def test_bars_wider_than_the_range_of_the_target_are_not_drawn() -> None:
+    table = people(300, 0)
+    schema = schema_of({"lower": 100, "upper": 200})
+    settings: dict[str, Any] = {"mechanism": "output", "regularization": 0.01, "random_state": 0}
+    few = PrivateRegressor(epsilon=0.1, delta=1e-6, schema=schema, **settings)
+    found = effects(few.fit(table | {"answer": 100.0 + table["age"]}).release_)
+    assert min(effect.upper for effect in found) >= 100.0
+    assert all("no information" in line for line in found.below_noise)
+    assert "<figure>" not in found.to_html()
+
+
+def test_a_bar_above_0_that_other_columns_may_cause_states_so(clear: Release) -> None:
+    found = effects(clear)
+    idle = next(effect for effect in found.columns if not effect.above_noise)
+    assert "other columns" not in found._upper_bound(idle)
+    moved = dataclasses.replace(idle, lower=0.1, misfit=0.25)
+    assert found._upper_bound(moved).endswith("(above 0, but other columns may cause up to 0.25)")
 
 
 def test_pages_and_drawings_show_what_is_above_the_noise(clear: Release) -> None:

@@ -29,7 +29,18 @@ def test_they_add_up_to_the_score(records: int) -> None:
     assert told.base + told.parts.sum(axis=1) == pytest.approx(told.scores, abs=1e-12)
     assert told.label == "high"
     assert told.names[:2] == ["age", "hours"]
-    assert np.all(told.noise > 0.0)  # type: ignore[operator]
+    assert told.probabilities == pytest.approx(model.predict_proba(people.slice(0, 30))[:, 1])
+    assert np.all(told.noise[:, :-1] > 0.0)  # type: ignore[index]
+
+
+def test_a_typical_row_is_the_released_mean_of_centred_rows() -> None:
+    people = simulated_census(500, 0)
+    model = PrivateLogisticRegression(schema=census_schema(), **PRICE).fit(people)
+    released: Any = model.release_.model
+    constant = released.encoder.constant * released.coefficients[0, -1] + released.constants[0]
+    told = contributions(model.release_, people.slice(0, 1))
+    assert told.base == pytest.approx(constant)
+    assert f"(probability {told.probabilities[0]:.3f})" in str(told)  # type: ignore[index]
 
 
 def test_each_part_is_its_own_column_s() -> None:

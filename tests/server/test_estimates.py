@@ -95,10 +95,10 @@ def test_an_estimate_is_the_plan(offered: OfferedDataSet) -> None:
     made = plan(estimator(SVM, offered.schema, PROMISE), offered.records)
     assert told == json.loads(json.dumps(made.to_dict())) | {"curve": told["curve"]}
     assert told["rows"] == 2000
-    ratios = [entry["ratio"] for entry in told["curve"]]
-    assert len(ratios) == 25
-    assert ratios == sorted(ratios, reverse=True)
-    assert told["curve"][-1]["ratio"] == made.at(epsilon=10.0).ratio
+    lost = [entry["lost"] for entry in told["curve"]]
+    assert len(lost) == 25
+    assert lost[0] > 0.9 > 0.2 > lost[-1]
+    assert told["curve"][-1]["lost"] == made.at(epsilon=10.0).lost
     assert json.dumps(told)
 
 
@@ -133,8 +133,8 @@ def test_what_is_told_is_what_a_session_runs(tmp_path: Path, recipe: Recipe, nam
 
 def test_more_epsilon_is_never_worse_in_a_session(offered: OfferedDataSet) -> None:
     curve = estimate_training(offered, SVM, PROMISE, "function_release")["curve"]
-    ratios = [entry["ratio"] for entry in curve]
-    assert ratios == sorted(ratios, reverse=True)
+    lost = [entry["lost"] for entry in curve]
+    assert lost == sorted(lost, reverse=True)
 
 
 def test_points_make_any_kernel_a_model(offered: OfferedDataSet) -> None:

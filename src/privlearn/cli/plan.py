@@ -60,6 +60,10 @@ def forecast(
     ] = None,
     classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
     delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6): Gaussian noise.")] = 0.0,
+    rate: Annotated[
+        float | None,
+        typer.Option(**NUMBER, help="Share of one of two classes, if public.", show_default="the schema's"),
+    ] = None,
     model: ModelName = None,
     loss: LossName = None,
     kernel: KernelName = "linear",
@@ -78,8 +82,8 @@ def forecast(
 ) -> None:
     """Forecast how noisy a training would be, before any budget is spent.
 
-    Compares the noise in a prediction with typical margins, warns if the noise would
-    hide the signal, and names the smallest number of records and the smallest epsilon
+    Estimates which share of a model's gain over a constant prediction privacy costs, and
+    the AUC or R2 to expect; names the smallest number of records and the smallest epsilon
     that would help. Reads no data: a schema, or the number of columns, is enough.
 
     \b
@@ -105,7 +109,7 @@ def forecast(
     name = model_for(settings.get("schema")) if model is None else model
     estimator = make_estimator(name, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})
     with LateProgress("planning"):
-        result = make_forecast(estimator, rows, columns)
+        result = make_forecast(estimator, rows, columns, rate)
         if out is not None:
             _draw(result, out, force)
         text = json.dumps(result.to_dict(), indent=2) if as_json else str(result)

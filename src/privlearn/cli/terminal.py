@@ -136,6 +136,18 @@ class LateProgress:
         if self._bar.live.is_started:  # stopping a bar that never started would print an empty line
             self._bar.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hide the bar, so that a question can be answered."""
+        self._timer.cancel()
+        self._timer.join()
+        is_shown = self._bar.live.is_started
+        if is_shown:
+            self._bar.stop()
+        yield
+        if is_shown:
+            self._bar.start()
+
     def describe(self, description: str) -> None:
         """Change the text next to the bar."""
         self._bar.update(self._task, description=description)

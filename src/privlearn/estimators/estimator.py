@@ -87,6 +87,8 @@ class PrivateEstimator(Learner):
     """Public: how many records the rows stand for, if they are a public sample of other records."""
     releases_statistics: bool = True
     """Public: whether the shares of classes, or centre and spread of numbers, may be released with the model."""
+    before_charge: Callable[[int], None] | None = None
+    """Called with the public number of records before the ledger is charged; it may raise to stop `fit`."""
 
     coefficients_: Array
     coef_: Array
@@ -126,6 +128,8 @@ class PrivateEstimator(Learner):
             check_callers(charging=self.ledger is not None)
         work = self.prepare(without_part(X, y), y, guarantee.is_private, sample_weight)
         mechanism = work.calibrate(guarantee)
+        if self.before_charge is not None:
+            self.before_charge(work.rows.total)
         charge = charge_of(self, mechanism, work.rows.total, randomness, part_of(X))
         return charge, lambda: work.release(mechanism, randomness)
 

@@ -18,7 +18,7 @@ from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.resolution import Pair
 from privlearn.data.schema.columns import TextColumn
 from privlearn.data.schema.schema import Schema
-from privlearn.explain.bands import Band, Intervals, intervals
+from privlearn.explain.bands import Band, Intervals, bounds_of, intervals
 from privlearn.explain.directions import norm_shift, pair_directions, schema_of
 from privlearn.explain.uncertainty import Kind, Uncertainty, explain_missing_curvature, is_likelihood
 from privlearn.release.artifact import Release
@@ -157,12 +157,26 @@ class Effects:
     @property
     def below_noise(self) -> list[str]:
         """Return a line for each effect that is not above the noise, with its upper bound; and for texts."""
-        columns = [
-            f"{effect.name}: at most {effect.upper:.2f}" for effect in self.columns if not effect.above_noise
-        ]
+        columns = [self._upper_bound(effect) for effect in self.columns if not effect.above_noise]
         pairs = [effect.upper for effect in self.pairs if not effect.above_noise]
         joint = [f"{len(pairs)} pairs of columns: at most {max(pairs):.2f} each"] if pairs else []
         return [*columns, *joint, *(f"{name}: a text, which has no curve; {_WORDS}" for name in self.texts)]
+
+    def is_informative(self, effect: ColumnEffect | PairEffect) -> bool:
+        """Return whether an error bar is shorter than the range between the target's bounds; True for classes."""
+        model = self.release.model
+        if not isinstance(model, RegressionModel):
+            return True
+        lower, upper = bounds_of(model)
+        return effect.upper < upper - lower
+
+    def _upper_bound(self, effect: ColumnEffect) -> str:
+        if not self.is_informative(effect):
+            return f"{effect.name}: no information (the noise exceeds the target's range)"
+        reason = (
+            f" (above 0, but other columns may cause up to {effect.misfit:.2f})" if effect.lower > 0.0 else ""
+        )
+        return f"{effect.name}: at most {effect.upper:.2f}{reason}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return every column's effect at each value, with its pointwise interval, as a pandas data frame.

@@ -19,17 +19,23 @@ if TYPE_CHECKING:
 _WIDTH, _LEFT, _RIGHT, _TOP, _PLOT = 360, 44, 12, 10, 150
 _NAMES, _ROW = 150, 20
 _MAP_LEFT, _LEGEND, _LETTER = 110, 76, 6.5
+_LABELS = 3  # names of classes per line of a legend
 MAX_VALUES = 30
 """Values of a list that fit into a figure."""
 
 
 def importance_figure(effects: Effects) -> str:
-    """Return a figure with the importance and error bar of each column, and of each pair above the noise."""
+    """Return a figure with the importance and error bar of each column, and of each pair above the noise.
+
+    Bars without information are left out.
+    """
     drawn: list[ColumnEffect | PairEffect] = [
-        *effects.columns,
+        *(effect for effect in effects.columns if effects.is_informative(effect)),
         *(pair for pair in effects.pairs if pair.above_noise),
     ]
-    high = max((effect.upper for effect in drawn), default=1.0) or 1.0
+    if not drawn:
+        return ""
+    high = max(effect.upper for effect in drawn) or 1.0
     rows = [
         _row(
             index,
@@ -168,7 +174,13 @@ def _value_rows(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int,
         )
         for index, value in enumerate(names[:MAX_VALUES])
     ]
-    return _rows(rows, *limits)
+    height, drawn = _rows(rows, *limits)
+    labels = [label for label in effect.bands if label is not None]
+    for number, label in enumerate(labels):
+        colour, x = _colour(effect, number), 8 + (_WIDTH - 16) / _LABELS * (number % _LABELS)
+        name = _cut(str(label), (_WIDTH - 16) / _LABELS)
+        drawn += svg_text(x, height + 12 + 14 * (number // _LABELS), name, "start", colour)
+    return height + 14 * -(-len(labels) // _LABELS), drawn
 
 
 def _row(

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from privlearn.arrays import Array
+from privlearn.data.encoding.arrays import CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder, from_unit
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.forecast.stand_ins import stand_in_table
@@ -39,12 +40,15 @@ class Contributions:
     noise : array of the same shape, or None
         How far noise may have moved a part, each with probability 0.95; ``None`` where that is not known.
     base : float
-        The score of a typical row: the mean over synthetic rows of the schema; for plain arrays, a row of zeros.
+        The score of a typical row: the released mean where rows are centred; else the mean over synthetic rows of the
+        schema, or for plain arrays a row of zeros.
     scores : array of shape (rows,)
         ``base + parts.sum(axis=1)``: the decision function; for several classes ``label``'s; for a regression the
         number before it is clamped to the target's bounds.
     label : object
         The class of the score; ``None`` for a regression.
+    probabilities : array of shape (rows,), or None
+        Of the class, where the model has any.
     """
 
     names: list[str]
@@ -53,6 +57,7 @@ class Contributions:
     base: float
     scores: Array
     label: Any
+    probabilities: Array | None = None
 
     def __str__(self) -> str:
         return "\n\n".join(self.describe(row) for row in range(len(self.scores)))
@@ -60,7 +65,8 @@ class Contributions:
     def describe(self, row: int) -> str:
         """Return one row's contributions as text, the largest first."""
         about = "" if self.label is None else f" for {self.label}"
-        lines = [f"score{about} {self.scores[row]:+.3f} = {self.base:+.3f} (a typical row)"]
+        likely = "" if self.probabilities is None else f" (probability {self.probabilities[row]:.3f})"
+        lines = [f"score{about} {self.scores[row]:+.3f}{likely} = {self.base:+.3f} (a typical row)"]
         width = max(map(len, self.names))
         for index in np.argsort(-np.abs(self.parts[row]), kind="stable"):
             noise = "" if self.noise is None else f"  noise up to {self.noise[row, index]:.3f}"
@@ -105,7 +111,17 @@ def contributions(release: Release, X: Any, label: Any = None) -> Contributions:
         base += float(combination @ model.constants)
     noise = _noise(release, [np.asarray(np.kron(combination, moved * own)) for own in belongs])
     titles = [" x ".join(name) or "intercept" for name in names]
-    return Contributions(titles, parts, noise, base, base + parts.sum(axis=1), score_label)
+    scores = base + parts.sum(axis=1)
+    return Contributions(
+        titles, parts, noise, base, scores, score_label, _probabilities(model, X, score_label)
+    )
+
+
+def _probabilities(model: Model, X: Any, label: Any) -> Array | None:
+    """Return the probabilities of a class that the model states; None if it has none."""
+    if isinstance(model, RegressionModel) or not model.has_probabilities:
+        return None
+    return np.asarray(model.predict_proba(X)[:, model.classes.tolist().index(label)])
 
 
 def _rows(encoder: Encoder, X: Any) -> Array:
@@ -117,7 +133,9 @@ def _rows(encoder: Encoder, X: Any) -> Array:
 
 
 def _typical_row(encoder: Any) -> Array:
-    """Public: return the mean of synthetic rows of the schema; for plain arrays, a row of zeros."""
+    """Public: return the released mean; else the mean of synthetic rows of the schema, or a row of zeros."""
+    if isinstance(encoder, CentredEncoder):
+        return np.asarray(encoder.lift(encoder.mean[np.newaxis])).ravel()
     base: Any = base_of(encoder)
     synthetic = (
         stand_in_table(base.schema) if isinstance(base, SchemaEncoder) else np.zeros((1, base.n_features))

@@ -72,7 +72,8 @@ def _below_noise(effects: Effects) -> str:
     if not effects.below_noise:
         return ""
     items = "".join(f"<li>{escape(line)}</li>" for line in effects.below_noise)
-    drawn = [effect for effect in effects.columns if not effect.above_noise][:MAX_FIGURES]
+    hidden = [effect for effect in effects.columns if not effect.above_noise]
+    drawn = [effect for effect in hidden if effects.is_informative(effect)][:MAX_FIGURES]
     limits = limits_of(drawn)
     figures = "".join(column_figure(effects, effect, limits) for effect in drawn)
     curves = f'<div class="figures">{figures}</div>'

@@ -23,7 +23,7 @@ from privlearn import (
     plan,
 )
 from privlearn.data import SchemaEncoder, census_schema
-from privlearn.estimators.forecast import MAX_RATIO, Plan, reference_problem, stand_in_table, table
+from privlearn.estimators.forecast import MAX_LOST, Plan, reference_problem, stand_in_table, table
 
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 ARRAYS: dict[str, Any] = {"norm_bound": 2.0, "classes": [0, 1]}
@@ -98,13 +98,27 @@ class TestWhatFitWouldRun:
         assert ledger.statement().spent.epsilon == 0
 
     def test_a_regression_speaks_in_units_of_its_target(self) -> None:
+        """Of its public bounds, where records are too few to estimate a spread."""
         bounds = [(0.0, 2.0), (0.0, 2000.0)]
         small, large = (
-            plan(PrivateRegressor(**PROMISE, norm_bound=1.0, target_bounds=b), 900, 5) for b in bounds
+            plan(PrivateRegressor(**PROMISE, norm_bound=1.0, target_bounds=b), 90, 5) for b in bounds
         )
+        assert not large.in_spreads
         for quantity in ("noise", "worst_case", "margin"):
             assert getattr(large, quantity) == pytest.approx(1000.0 * getattr(small, quantity))
         assert large.ratio == pytest.approx(small.ratio)
+
+    def test_or_of_its_spread(self) -> None:
+        wide = plan(PrivateRegressor(**PROMISE, norm_bound=1.0, target_bounds=(0.0, 1e6)), 9000, 5)
+        assert wide.in_spreads
+        assert 0.3 < wide.margin < 1.0
+        assert "in spreads of the target" in str(wide)
+        target = {"name": "cost", "lower": 0, "upper": 1_000_000, "typical": 5000, "spread": 3000}
+        columns = {"a": {"type": "number", "lower": 0, "upper": 1}}
+        schema = Schema.from_dict({"name": "stays", "columns": columns, "target": target})
+        stated = plan(PrivateRegressor(**PROMISE, schema=schema), 9000)
+        assert not stated.in_spreads
+        assert 0.3 * 3000 < stated.margin < 3000
 
 
 class TestMoreHelps:
@@ -129,7 +143,7 @@ class TestMoreHelps:
 
 
 class TestTheSmallest:
-    @pytest.mark.parametrize("verdict", MAX_RATIO)
+    @pytest.mark.parametrize("verdict", MAX_LOST)
     def test_number_of_records_turns_the_verdict(self, verdict: str) -> None:
         planned = census_plan(epsilon=0.5)
         rows = planned.smallest_rows(verdict)
@@ -137,7 +151,7 @@ class TestTheSmallest:
         assert planned.at(rows=rows).verdict == verdict
         assert planned.at(rows=int(0.98 * rows)).verdict != verdict
 
-    @pytest.mark.parametrize("verdict", MAX_RATIO)
+    @pytest.mark.parametrize("verdict", MAX_LOST)
     def test_epsilon_turns_the_verdict(self, verdict: str) -> None:
         planned = census_plan(rows=2000)
         epsilon = planned.smallest_epsilon(verdict)
@@ -163,7 +177,7 @@ class TestWhatIsSaid:
     def test_a_drowned_signal_is_a_warning_with_a_way_out(self) -> None:
         told = str(census_plan(200, epsilon=0.1))
         assert "DROWNED" in told
-        assert "do not spend budget" in told
+        assert "Do not spend budget" in told
         assert "Smallest that is not drowned" in told
         assert "Smallest that is clear" in told
 
@@ -172,14 +186,42 @@ class TestWhatIsSaid:
         assert planned.verdict == "clear"
         assert str(planned).count("Smallest that is") == 1
 
-    def test_delta_is_recommended_where_it_helps(self) -> None:
-        assert "With delta 1e-06 instead of 0" in str(census_plan(2000, delta=0.0))
-        assert "instead of 0" not in str(census_plan(2000))
-        assert "instead of 0" not in str(census_plan(2000, delta=0.0, noise="norm_gamma"))
+    def test_levers_are_forecasts_that_lose_less(self) -> None:
+        few = census_plan(2000, delta=0.0, epsilon=0.5)
+        levers = dict(few.levers())
+        names = ["epsilon 1", "8,000 records", "delta 1e-06", "zero_out, whose neighbours lack a record"]
+        assert list(levers) == [*names, "4 knots in each column"]
+        assert all(other.lost < few.lost for other in levers.values())
+        assert levers["epsilon 1"].lost == few.at(epsilon=1.0).lost
+        assert levers[names[3]].mechanism.guarantee.neighbours == "zero_out"
+        assert levers["4 knots in each column"].features < few.features
+        assert f"{levers['delta 1e-06'].lost:.0%} with delta 1e-06" in str(few)
+        assert "with delta" not in str(census_plan(2000, epsilon=0.5))
+        assert "with delta" not in str(census_plan(2000, delta=0.0, noise="norm_gamma"))
+
+    def test_a_rare_class_loses_more(self) -> None:
+        model = PrivateLogisticRegression(**PROMISE, schema=census_schema())
+        rare, even = (plan(model, 3000, rate=rate) for rate in (0.02, 0.4))
+        assert rare.lost > 1.5 * even.lost
+        assert rare.lost == plan(model, 3000, rate=0.98).lost
+        content = census_schema().to_dict()
+        content["target"]["rate"] = 0.02
+        stated = PrivateLogisticRegression(**PROMISE, schema=Schema.from_dict(content))
+        assert plan(stated, 3000).gains[0].plain_quality == pytest.approx(rare.gains[0].plain_quality)
+        with pytest.raises(InvalidParameter, match="rate must lie between 0 and 1"):
+            plan(model, 3000, rate=2.0)
+
+    def test_a_signal_loses_more_the_weaker_it_is(self) -> None:
+        for model, columns in (MODELS["logistic"], MODELS["regression"]):
+            strong, typical, weak = plan(model, 2000, columns).gains
+            assert strong.lost < typical.lost < weak.lost
+            assert strong.quality > typical.quality > weak.quality
+            assert typical.quality < typical.plain_quality
 
     def test_numbers_are_plain_json(self) -> None:
         told = json.loads(json.dumps(census_plan().to_dict()))
         assert told["verdict"] == "noisy"
+        assert told["quality"]["expected"] < told["quality"]["without_privacy"]
         assert told["smallest_rows"]["noisy"] < told["rows"] < told["smallest_rows"]["clear"]
 
 

@@ -231,7 +231,7 @@ def test_whatever_can_be_asked_for_is_estimated(served: Served, face: str, learn
         assert page.status_code == 422
         return
     assert page.status_code == 200
-    assert "Noise against epsilon" in page.text
+    assert "Gain lost against epsilon" in page.text
     assert re.search(r"(Clear|Noisy|Drowned)\.", text_of(page))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -183,6 +186,9 @@ def train(
     cluster_ca: ClusterCa = None,
     cluster_cert: ClusterCertificate = None,
     cluster_key: ClusterKey = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before charging for a model that noise would drown.")
+    ] = False,
     *,
     charging: RelatedCharging,
 ) -> None:
@@ -245,6 +251,8 @@ def train(
             else connections.enter_context(rows_on(cluster, pem, table, part))
         )
         learner = as_search(estimator, grid, search_method, public_validation, description)
+        if not grid:
+            estimator.before_charge = _forecast_check(estimator, progress, yes)
         if not draft.is_complete:
             progress.describe("estimating bounds")
             description = complete_schema(learner, rows, draft, shares, charging.expected_records)
@@ -254,8 +262,6 @@ def train(
         release: Release = learner.fit(rows).release_
     (release if key is None else release.signed(key)).save(out, overwrite=True)
     _report(release.certificate, description, out, budget)
-    if not grid:
-        _warn_of_noise(estimator, release.certificate)
     typer.echo(f"Next: privlearn verify {out}")
 
 
@@ -315,15 +321,29 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
     print_balance(ledger, is_private=certificate.is_private)
 
 
-def _warn_of_noise(estimator: Any, certificate: Certificate) -> None:
-    """Public: print the forecast of `privlearn plan` if it is not good; no row is read."""
-    from privlearn.estimators.forecast.fit_forecast import plan
-    from privlearn.estimators.forecast.forecast import MEANING
+def _forecast_check(estimator: Any, progress: LateProgress, is_confirmed: bool) -> Callable[[int], None]:
+    """Return a check before the first charge: report a forecast that is not clear, and ask if noise would drown it.
 
-    if not certificate.guarantee.is_private:
-        return
-    estimator.set_params(ledger=None, progress=None)
-    with suppress(PrivlearnError):  # some mechanisms have no forecast
-        verdict = plan(estimator, certificate.mechanism.task.total).verdict
-        if verdict != "clear":
-            warn(f"Forecast of `privlearn plan`, from public numbers alone: {MEANING[verdict]}")
+    Public: reads no row. Where no terminal can answer, training goes on after the warning.
+    """
+    from privlearn.estimators.forecast.fit_forecast import plan
+    from privlearn.estimators.forecast.forecast import advice
+
+    def check(records: int) -> None:
+        unfitted = copy.copy(estimator)
+        unfitted.before_charge = estimator.before_charge = unfitted.ledger = unfitted.progress = None
+        if not unfitted.make_guarantee().is_private:
+            return
+        with suppress(PrivlearnError):  # some mechanisms have no forecast
+            forecast = plan(unfitted, records)
+            if forecast.verdict == "clear":
+                return
+            with progress.paused():
+                warn(
+                    "Forecast of `privlearn plan`, from public numbers alone: " + "\n".join(advice(forecast))
+                )
+                is_asked = forecast.verdict == "drowned" and not is_confirmed and sys.stdin.isatty()
+                if is_asked and not typer.confirm("Charge the budget all the same?"):
+                    raise typer.Abort
+
+    return check

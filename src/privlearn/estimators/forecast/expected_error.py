@@ -75,7 +75,7 @@ def expected_error(
     unit : float, default=1.0
         Units of the target in one of the scaled target.
     """
-    shares, retained = _shrinkage(spectrum, regularization, problem)
+    shares, retained = shrinkage(spectrum, regularization, problem)
     along = problem.margin * float(np.sum(shares * retained))
     deviation = math.sqrt(
         problem.margin**2 * float(np.sum(shares * retained**2))
@@ -103,7 +103,7 @@ def error_rate(correlation: float) -> float:
     return float(np.sum(normal_weights() * (chance * (1.0 - positive) + (1.0 - chance) * positive)))
 
 
-def _shrinkage(spectrum: Spectrum, regularization: float, problem: ReferenceProblem) -> tuple[Array, Array]:
+def shrinkage(spectrum: Spectrum, regularization: float, problem: ReferenceProblem) -> tuple[Array, Array]:
     """Return each direction's share of the signal, and the part of it that the regularization leaves."""
     curvature = problem.curvature * spectrum.moments
     total = spectrum.variances.sum()

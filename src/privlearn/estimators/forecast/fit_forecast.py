@@ -6,17 +6,21 @@ import copy
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import CentredEncoder, distances
-from privlearn.errors import InvalidParameter
+from privlearn.data.encoding.feature_groups import knots_of
+from privlearn.data.schema.columns import OrderedColumn
+from privlearn.data.schema.schema import Schema, as_schema
+from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.fit import Fit
 from privlearn.estimators.forecast.expected_error import ExpectedError, expected_error
-from privlearn.estimators.forecast.forecast import MAX_ROWS, Forecast, unit_of
+from privlearn.estimators.forecast.expected_gain import settings
+from privlearn.estimators.forecast.forecast import MAX_ROWS, USUAL_RATE, Forecast, unit_of, usable
 from privlearn.estimators.forecast.reference import (
     Spectrum,
     noise_in_prediction,
@@ -27,6 +31,7 @@ from privlearn.estimators.forecast.stand_ins import STAND_INS, check_count, stan
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.release.encoders import RawEncoder
+from privlearn.release.score_map import UNITS_OF_SPREAD
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,10 @@ class Plan(Forecast):
         Standard deviation of the predictions of the same model without noise.
     ratio : float
         ``noise / margin``.
+    lost : float
+        Share of what a model without privacy gains over a constant prediction that privacy costs, for a typical signal.
+    gains : tuple of Gain
+        The same, and the expected AUC or R^2, for a strong, a typical and a weak signal.
     verdict : {"clear", "noisy", "drowned"}
     """
 
@@ -64,6 +73,14 @@ class Plan(Forecast):
     @cached_property
     def mechanism(self) -> ReleaseMechanism:
         return calibrate_fit(self.work, self.rows, self.guarantee)
+
+    @property
+    def in_spreads(self) -> bool:
+        return self.mechanism.task.target_locations is not None
+
+    @property
+    def target_unit(self) -> float:
+        return UNITS_OF_SPREAD if self.in_spreads else self.unit
 
     @cached_property
     def training_spectrum(self) -> Spectrum:
@@ -85,25 +102,48 @@ class Plan(Forecast):
             share = resolution.bin_share + resolution.pair_share
             cells = max(self._fit.rows.dimension - self.work.rows.dimension, 1)
             spectrum = spectrum.add_cells(share, cells)
-        return self.unit * noise_in_prediction(self.mechanism, spectrum, self.problem)
+        return self.target_unit * noise_in_prediction(self.mechanism, spectrum, self.problem)
+
+    @cached_property
+    def score_noise(self) -> float:
+        """Return the noise without that of bins and pairs, since what they gain is not counted either."""
+        return noise_in_prediction(self.mechanism, self.training_spectrum, self.problem)
 
     @cached_property
     def worst_case(self) -> float:
-        return self.unit * worst_case(self.mechanism)
+        return self.target_unit * worst_case(self.mechanism)
 
     @cached_property
     def expected_error(self) -> ExpectedError:
         """Return the error on the reference problem, which has no signal, and no noise, in bins and pairs."""
+        problem = reference_problem(self.mechanism.task.loss)
         return expected_error(
             self.mechanism.task.loss,
-            # weights between 0 and the cap leave at least this many records' worth of information
-            self.rows / max(self.mechanism.task.row_weight_bound, 1.0),
-            noise_in_prediction(self.mechanism, self.training_spectrum, self.problem),
+            self._information,
+            noise_in_prediction(self.mechanism, self.training_spectrum, problem),
             self.regularization,
             self.training_spectrum,
-            self.problem,
-            self.unit,
+            problem,
+            unit_of(self.work.rows, is_scaled=False),
         )
+
+    def levers(self) -> list[tuple[str, Self]]:
+        """Return changes that may help: those of every forecast, other neighbours, and fewer knots."""
+        found, estimator = super().levers(), self.work.estimator
+        if self.guarantee.neighbours == "replace_one":
+            changed = copy.copy(estimator)
+            changed.neighbours = "zero_out"
+            guarantee = dataclasses.replace(self.guarantee, neighbours="zero_out")
+            other = dataclasses.replace(self, guarantee=guarantee, work=Fit(changed, self.work.rows))
+            found.append((f"zero_out, whose neighbours lack a {self.count_noun[:-1]}", other))
+        if (schema := _with_few_knots(estimator.schema)) is not None:
+            changed = copy.copy(estimator)
+            changed.schema = schema
+            fewer = plan(changed, self.rows, rate=self.rate)
+            guarantee = self.guarantee
+            fewer = fewer.at(epsilon=guarantee.epsilon, delta=guarantee.delta)
+            found.append((f"{FEW_KNOTS} knots in each column", cast(Self, fewer)))
+        return [(name, other) for name, other in found if usable(other) is not None]
 
     @property
     def features(self) -> int:
@@ -118,7 +158,9 @@ class Plan(Forecast):
         return float(self.mechanism.effective_regularization)
 
 
-def plan(estimator: PrivateEstimator, rows: int, columns: int | None = None) -> Plan:
+def plan(
+    estimator: PrivateEstimator, rows: int, columns: int | None = None, rate: float | None = None
+) -> Plan:
     """Forecast ``estimator.fit`` on this many records. Reads no data and costs nothing.
 
     Parameters
@@ -129,6 +171,9 @@ def plan(estimator: PrivateEstimator, rows: int, columns: int | None = None) -> 
         Number of records, or of persons if the schema has a person column; the expected one where it is private.
     columns : int, optional
         Number of columns of a plain array, for an estimator without schema and public points.
+    rate : float, optional
+        Share of one of two classes, between 0 and 1, as far as it is public; by default the schema's. A rare class
+        needs more records than a frequent one.
 
     Examples
     --------
@@ -151,18 +196,53 @@ def plan(estimator: PrivateEstimator, rows: int, columns: int | None = None) -> 
             "epsilon = inf adds no noise, so there is nothing to forecast. Give a finite epsilon"
         )
     rows = check_count("rows", rows, MAX_ROWS)
+    rate = _check_rate(estimator, rate)
     work = fit_on_stand_ins(estimator, columns)
+    spread = 1.0 / UNITS_OF_SPREAD if work.has_unit else None
     forecast = Plan(
         rows,
         guarantee,
         unit_of(work.rows),
         Spectrum.of(work.rows.features),
-        reference_problem(work.task.loss),
+        settings(work.task.loss, USUAL_RATE if rate is None else rate, spread),
+        rate,
         work,
         persons=estimator.schema is not None and estimator.schema.person is not None,
     )
     forecast.mechanism  # noqa: B018 - refuses now what no theorem covers
     return forecast
+
+
+def _check_rate(estimator: PrivateEstimator, rate: float | None) -> float | None:
+    """Return the stated share of a class, or the schema's; refuse one that is not between 0 and 1."""
+    target = None if estimator.schema is None else as_schema(estimator.schema).target
+    rate = target.rate if rate is None and target is not None else rate
+    if rate is not None and not 0.0 < rate < 1.0:
+        raise InvalidParameter(f"rate must lie between 0 and 1, not {preview(rate)}")
+    return rate
+
+
+FEW_KNOTS = 4
+
+
+def _with_few_knots(schema: Schema | None) -> Schema | None:
+    """Return the schema with few knots in every spline; ``None`` if it has none that are longer."""
+    if schema is None:
+        return None
+    columns = dict(as_schema(schema).columns)
+    long = [
+        name
+        for name, column in columns.items()
+        if isinstance(column, OrderedColumn) and column.encoding == "spline" and knots_of(column) > FEW_KNOTS
+    ]
+    if not long:
+        return None
+    return as_schema(schema).model_copy(
+        update={
+            "columns": columns
+            | {name: columns[name].model_copy(update={"knots": FEW_KNOTS}) for name in long}
+        }
+    )
 
 
 def fit_on_stand_ins(estimator: PrivateEstimator, columns: int | None = None, count: int = STAND_INS) -> Fit:

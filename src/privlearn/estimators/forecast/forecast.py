@@ -1,4 +1,4 @@
-"""`Forecast`: what fits and sessions share, a verdict on noise against margin, a table, and advice."""
+"""`Forecast`: what fits and sessions share, the share of the gain that privacy costs, a verdict, a table and advice."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
 from privlearn.accounting.functions import root
 from privlearn.errors import InvalidParameter, preview
+from privlearn.estimators.forecast.expected_gain import Gain, Setting
 from privlearn.estimators.forecast.reference import ReferenceProblem, Spectrum, typical_margin
 from privlearn.estimators.forecast.stand_ins import check_count
 from privlearn.estimators.training_rows import NumberTargets, TrainingRows
@@ -21,24 +22,13 @@ from privlearn.guarantee import Guarantee, weakness
 
 Verdict = Literal["clear", "noisy", "drowned"]
 
-MAX_RATIO = {"clear": 0.25, "noisy": 0.75}
-"""Noise over margin up to which a signal is clear, or at least not drowned. Measured (docs/theory/planning.md): up to
-the first a model lost a few per cent of what it gains over guessing, beyond the second mostly more than half."""
+MAX_LOST = {"clear": 0.2, "noisy": 0.8}
+"""Share of the gain that may be lost: a model is clear if signals of all sizes lose no more than the first, and drowned
+if all lose more than the second. The verdicts claim a quarter and a half; the distance is a margin of safety that fits
+on real tables needed (docs/theory/planning.md)."""
 
-
-def verdict_of(ratio: float) -> Verdict:
-    """Return the verdict on a ratio of noise to margin."""
-    for verdict, limit in MAX_RATIO.items():
-        if ratio <= limit:
-            return cast(Verdict, verdict)
-    return "drowned"
-
-
-def max_ratio(verdict: str) -> float:
-    """Return the largest ratio of that verdict or a better one."""
-    if verdict not in MAX_RATIO:
-        raise InvalidParameter(f"verdict must be one of {', '.join(MAX_RATIO)}, not {preview(verdict)}")
-    return MAX_RATIO[verdict]
+USUAL_RATE = 0.25
+"""Assumed share of the rarer of two classes, if the schema does not state it."""
 
 
 MAX_ROWS = 10**12
@@ -58,8 +48,10 @@ class Forecast(ABC):
         Units of the target per unit of the scaled target.
     spectrum : Spectrum
         Spectrum of a typical table's encoded rows.
-    problem : ReferenceProblem
-        Typical labels for this loss.
+    settings : tuple of Setting
+        Strong, typical and weak signals for this loss.
+    rate : float, optional
+        Share of one of two classes, as far as it is public.
     persons : bool, default=False
         Whether ``rows`` counts persons, who may have several rows each, rather than records.
     """
@@ -68,8 +60,24 @@ class Forecast(ABC):
     guarantee: Guarantee
     unit: float = dataclasses.field(repr=False)
     spectrum: Spectrum = dataclasses.field(repr=False)
-    problem: ReferenceProblem = dataclasses.field(repr=False)
+    settings: tuple[Setting, ...] = dataclasses.field(repr=False)
+    rate: float | None = dataclasses.field(repr=False)
     persons: bool = dataclasses.field(default=False, repr=False, kw_only=True)
+
+    @property
+    def in_spreads(self) -> bool:
+        """Return whether noise and margins are in spreads of the target, which `fit` estimates privately."""
+        return False
+
+    @property
+    def target_unit(self) -> float:
+        """Return the factor from the model's scores to those of noise and margins."""
+        return self.unit
+
+    @property
+    def problem(self) -> ReferenceProblem:
+        """Return the typical labels for this loss."""
+        return self.settings[1].problem
 
     @property
     def count_noun(self) -> str:
@@ -99,7 +107,7 @@ class Forecast(ABC):
     @cached_property
     def margin(self) -> float:
         """Return the standard deviation of the predictions without noise."""
-        return self.unit * typical_margin(self.regularization, self.training_spectrum, self.problem)
+        return self.target_unit * typical_margin(self.regularization, self.training_spectrum, self.problem)
 
     @property
     @abstractmethod
@@ -126,8 +134,45 @@ class Forecast(ABC):
         return self.noise / self.margin if self.margin else math.inf
 
     @property
+    def score_noise(self) -> float:
+        """Return the noise that `gains` compares with the signal, for targets scaled to [-1, 1]."""
+        return self.noise / self.target_unit
+
+    @property
+    def _information(self) -> float:
+        """Return the number of records without weights that have at least as much information."""
+        return self.rows / max(float(self.mechanism.task.row_weight_bound), 1.0)
+
+    @cached_property
+    def gains(self) -> tuple[Gain, ...]:
+        """Return what to expect of a strong, a typical and a weak signal."""
+        spectrum = self.training_spectrum
+        return tuple(
+            setting.gain(self._information, self.score_noise, self.regularization, spectrum)
+            for setting in self.settings
+        )
+
+    @property
+    def lost(self) -> float:
+        """Return the share of a typical model's gain over a constant that privacy costs."""
+        return self.gains[1].lost
+
+    @property
+    def measure(self) -> str:
+        """Return the name of the measure of quality."""
+        return "R2" if self.settings[0].is_number else "AUC"
+
+    @property
     def verdict(self) -> Verdict:
-        return verdict_of(self.ratio)
+        if self.exceeds("clear") <= 1.0:
+            return "clear"
+        return "noisy" if self.exceeds("noisy") <= 1.0 else "drowned"
+
+    def exceeds(self, verdict: str) -> float:
+        """Return what is lost as a multiple of what a verdict, or a better one, allows."""
+        _check_verdict(verdict)
+        lost = [gain.lost for gain in self.gains]
+        return (max(lost) if verdict == "clear" else min(lost)) / MAX_LOST[verdict]
 
     @property
     def weakness(self) -> str | None:
@@ -150,21 +195,26 @@ class Forecast(ABC):
             guarantee=guarantee,
         )
 
+    def levers(self) -> list[tuple[str, Self]]:
+        """Return changes that may help, each with its forecast; those that no theorem covers are left out."""
+        present = self.guarantee
+        changes: list[tuple[str, dict[str, Any]]] = [
+            (f"epsilon {2.0 * present.epsilon:g}", {"epsilon": 2.0 * present.epsilon}),
+            (f"{4 * self.rows:,} {self.count_noun}", {"rows": 4 * self.rows}),
+        ]
+        if present.delta == 0.0:  # Gaussian noise does not grow with the number of features
+            changes.append((f"delta {_USUAL_DELTA:g}", {"delta": _USUAL_DELTA}))
+        return [(name, other) for name, change in changes if (other := usable(self.at(**change))) is not None]
+
     def smallest_rows(self, verdict: str = "clear") -> int | None:
         """Return the smallest number of records with this verdict or a better one; ``None`` above 10^12."""
-        rows = _smallest(
-            lambda rows: _ratio(self.at(rows=math.ceil(rows))), max_ratio(verdict), 1.0, float(MAX_ROWS)
-        )
+        _check_verdict(verdict)
+        rows = _smallest(lambda rows: _excess(self.at(rows=math.ceil(rows)), verdict), 1.0, float(MAX_ROWS))
         return None if rows is None else math.ceil(rows)
 
     def smallest_epsilon(self, verdict: str = "clear") -> float | None:
         """Return the smallest epsilon with this verdict or a better one; ``None`` above 100."""
-        return _smallest(
-            lambda epsilon: _ratio(self.at(epsilon=epsilon)),
-            max_ratio(verdict),
-            MIN_EPSILON,
-            MAX_EPSILON,
-        )
+        return _smallest(lambda epsilon: _excess(self.at(epsilon=epsilon), verdict), MIN_EPSILON, MAX_EPSILON)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain JSON values."""
@@ -182,65 +232,95 @@ class Forecast(ABC):
             "worst_case": self.worst_case,
             "margin": self.margin,
             "ratio": self.ratio,
+            "lost": self.lost,
+            "lost_range": [self.gains[0].lost, self.gains[-1].lost],
+            "quality": {
+                "measure": self.measure,
+                "expected": self.gains[1].quality,
+                "range": sorted((self.gains[0].quality, self.gains[-1].quality)),
+                "without_privacy": self.gains[1].plain_quality,
+            },
             "verdict": self.verdict,
             "weakness": self.weakness,
-            "smallest_rows": {verdict: self.smallest_rows(verdict) for verdict in MAX_RATIO},
-            "smallest_epsilon": {verdict: self.smallest_epsilon(verdict) for verdict in MAX_RATIO},
+            "smallest_rows": {verdict: self.smallest_rows(verdict) for verdict in MAX_LOST},
+            "smallest_epsilon": {verdict: self.smallest_epsilon(verdict) for verdict in MAX_LOST},
         }
 
     def __str__(self) -> str:
         return "\n".join([table(self), "", *advice(self)])
 
 
-def unit_of(rows: TrainingRows) -> float:
-    """Return half the distance of the target's bounds, the largest of several numbers'; 1 for classes."""
+def _check_verdict(verdict: str) -> None:
+    if verdict not in MAX_LOST:
+        raise InvalidParameter(f"verdict must be one of {', '.join(MAX_LOST)}, not {preview(verdict)}")
+
+
+def unit_of(rows: TrainingRows, *, is_scaled: bool = True) -> float:
+    """Return half the distance of a number's bounds, or the unit of its public spread if ``is_scaled``.
+
+    Of several numbers it is the largest one, and 1 for classes.
+    """
     if not isinstance(rows.targets, NumberTargets):
         return 1.0
-    return float(np.diff(rows.targets.target_bounds).max()) / 2.0
+    halves = np.diff(rows.targets.target_bounds).ravel() / 2.0
+    score_map = rows.targets.score_map
+    return float(np.max(halves * score_map.stretches if is_scaled and score_map is not None else halves))
 
 
-_REFUSED_RATIO = 1e300
+AnyForecast = TypeVar("AnyForecast", bound=Forecast)
 
 
-def _ratio(forecast: Forecast) -> float:
-    """Return a forecast's ratio; a huge one if it is refused, e.g. because rounding errors grow with the records."""
+def usable(forecast: AnyForecast) -> AnyForecast | None:
+    """Return the forecast; ``None`` where no theorem covers it."""
     try:
-        return forecast.ratio
+        forecast.gains  # noqa: B018 - calibrates the mechanism
     except InvalidParameter:
-        return _REFUSED_RATIO
+        return None
+    return forecast
 
 
-def _smallest(ratio_at: Callable[[float], float], limit: float, low: float, high: float) -> float | None:
-    """Return the smallest argument whose ratio is at most ``limit``, to half a per cent; ``None`` if above ``high``.
+_REFUSED = 1e300
+
+
+def _excess(forecast: Forecast, verdict: str) -> float:
+    """Return `Forecast.exceeds`; a huge number if it is refused, e.g. because rounding errors grow with the records."""
+    try:
+        return min(max(forecast.exceeds(verdict), 1.0 / _REFUSED), _REFUSED)
+    except InvalidParameter:
+        return _REFUSED
+
+
+def _smallest(excess_at: Callable[[float], float], low: float, high: float) -> float | None:
+    """Return the smallest argument with an excess of at most 1, to half a per cent; ``None`` if above ``high``.
 
     The search starts from below: more records can be worse again where the solver's tolerance costs more noise.
     """
     below = above = low
-    while ratio_at(above) > limit:
+    while excess_at(above) > 1.0:
         if above == high:
             return None
         below, above = above, min(_STRIDE * above, high)
     if above == low:
         return low
     log_smallest = root(
-        lambda log: math.log(ratio_at(math.exp(log)) / limit),
+        lambda log: math.log(excess_at(math.exp(log))),
         math.log(below),
         math.log(above),
         xtol=math.log(_PRECISION) / 2.0,
     )
     smallest = math.exp(log_smallest)
-    while ratio_at(smallest) > limit:
+    while excess_at(smallest) > 1.0:
         smallest *= _PRECISION
     return smallest
 
 
 MEANING = {
-    "clear": "CLEAR: the noise is small compared with the margins. Expect about the error without privacy.",
-    "noisy": "NOISY: the noise is visible compared with the margins. Expect to lose a part of the model's accuracy.",
-    "drowned": "DROWNED: the noise is about as large as the margins, or larger. Expect answers little better than "
-    "guessing; do not spend budget on this.",
+    "clear": "CLEAR: privacy costs less than a quarter of what a model gains over a constant prediction, even if the "
+    "signal is weak.",
+    "noisy": "NOISY: privacy costs a visible part of what a model gains over a constant prediction.",
+    "drowned": "DROWNED: privacy costs more than half of what a model gains over a constant prediction, even if the "
+    "signal is strong. Do not spend budget on this.",
 }
-_SCALE = f"clear up to {MAX_RATIO['clear']:g}, drowned above {MAX_RATIO['noisy']:g}"
 _BETTER = {"drowned": ("noisy", "clear"), "noisy": ("clear",), "clear": ("clear",)}
 _DESCRIPTION = {"noisy": "not drowned", "clear": "clear"}
 _USUAL_DELTA = 1e-6
@@ -251,17 +331,51 @@ def _lines(forecast: Forecast) -> list[tuple[str, str, str]]:
     mechanism = forecast.mechanism
     problems = f", {forecast.problems} problems" if forecast.problems > 1 else ""
     rows = getattr(mechanism.task, "rows_per_person", 1)
+    in_spreads = ", in spreads of the target" if forecast.in_spreads else ""
     of_person = f", at most {rows} records of a person" if rows > 1 else ""
     return [
         (forecast.count_noun, f"{forecast.rows:,}", f"{forecast.features:,} features{problems}{of_person}"),
         ("epsilon", f"{forecast.guarantee.epsilon:g}", str(forecast.guarantee)),
         ("mechanism", mechanism.name, f"{mechanism.noise} noise of scale {forecast.noise_scale:.3g}"),
         ("regularization", f"{forecast.regularization:.3g}", "Lambda, as fit will take it"),
-        ("noise in a prediction", f"{forecast.noise:.3g}", "standard deviation, estimated for a typical row"),
+        (
+            "noise in a prediction",
+            f"{forecast.noise:.3g}",
+            f"standard deviation in a typical row{in_spreads}",
+        ),
         ("  at worst", f"{forecast.worst_case:.3g}", "proven for every row and all data"),
-        ("typical margin", f"{forecast.margin:.3g}", "of predictions without noise, estimated"),
-        ("noise / margin", f"{forecast.ratio:.2g}", f"{forecast.verdict}: {_SCALE}"),
+        ("typical margin", f"{forecast.margin:.3g}", f"of predictions without noise, estimated{in_spreads}"),
+        *_gain_lines(forecast),
     ]
+
+
+def _gain_lines(forecast: Forecast) -> list[tuple[str, str, str]]:
+    strong, typical, weak = forecast.gains
+    return [
+        (
+            "gain lost",
+            _percent(typical.lost),
+            f"{_percent(strong.lost)} if the signal is strong, {_percent(weak.lost)} if it is weak",
+        ),
+        (
+            f"expected {forecast.measure}",
+            f"{typical.quality:.2f}",
+            f"{typical.plain_quality:.2f} without privacy; {strong.quality:.2f} if the signal is strong, "
+            f"{weak.quality:.2f} if it is weak",
+        ),
+        *_rate_line(forecast),
+    ]
+
+
+def _rate_line(forecast: Forecast) -> list[tuple[str, str, str]]:
+    if forecast.settings[0].is_number or forecast.mechanism.task.loss.link == "none":
+        return []
+    source = "stated" if forecast.rate is not None else "assumed; a rarer class loses more: state --rate"
+    return [("share of a class", f"{USUAL_RATE if forecast.rate is None else forecast.rate:g}", source)]
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share <= 1.0 else "over 100%"
 
 
 def table(forecast: Forecast) -> str:
@@ -280,7 +394,8 @@ def advice(forecast: Forecast) -> list[str]:
         *weak,
         MEANING[forecast.verdict],
         *(_requirements(forecast, verdict) for verdict in _BETTER[forecast.verdict]),
-        *_advise_delta(forecast),
+        *_levers(forecast),
+        *_advise_svm(forecast),
     ]
 
 
@@ -303,15 +418,24 @@ def _requirements(forecast: Forecast, verdict: str) -> str:
     )
 
 
-def _advise_delta(forecast: Forecast) -> list[str]:
-    """Return advice to allow a delta, if that helps: Gaussian noise does not grow with the number of features."""
-    if forecast.guarantee.delta > 0:
+def _levers(forecast: Forecast) -> list[str]:
+    """Return what each change would bring, if the forecast is not clear."""
+    if forecast.verdict == "clear":
         return []
-    gaussian = forecast.at(delta=_USUAL_DELTA)
-    if gaussian.ratio > 0.9 * forecast.ratio:
+    brought = [
+        f"{_percent(other.lost)} with {name}"
+        for name, other in forecast.levers()
+        if other.lost < forecast.lost
+    ]
+    return [f"Gain lost: {', '.join(brought)}."] if brought else []
+
+
+def _advise_svm(forecast: Forecast) -> list[str]:
+    """Return the advice to learn labels without probabilities, where noise is large."""
+    if forecast.verdict == "clear" or forecast.mechanism.task.loss.link != "logistic":
         return []
     return [
-        f"With delta {_USUAL_DELTA:g} instead of 0: noise / margin {gaussian.ratio:.2g}, {gaussian.verdict}."
+        "If you need labels and no probabilities, a support vector machine (svm) usually errs less under noise."
     ]
 
 

@@ -45,43 +45,70 @@ class ReferenceProblem:
     derivative_square: float
 
 
-def reference_problem(loss: LossProperties) -> ReferenceProblem:
-    """Return the reference problem of a loss: normally distributed scores, with labels or numbers drawn given them."""
+def reference_problem(
+    loss: LossProperties, size: float = 1.0, rate: float = 0.5, spread: float | None = None
+) -> ReferenceProblem:
+    """Return the reference problem of a loss: normally distributed scores, with labels or numbers drawn given them.
+
+    Parameters
+    ----------
+    loss : LossProperties
+    size : float, default=1.0
+        Deviation of log-odds, relative to `LOG_ODDS_DEVIATION`; or of the predictable part of a number, relative to
+        its unpredictable part.
+    rate : float, default=0.5
+        Share of one of two classes. The model starts from it; only deviations from it are learnt.
+    spread : float, optional
+        Standard deviation of a scaled number, if known. Otherwise its unpredictable part has `TARGET_DEVIATION`.
+    """
     if loss.argument == "residual":
-        deviation, derivative = TARGET_DEVIATION, _regression_derivative(cast(Loss, loss))
-        squares = partial(_regression_squares, cast(Loss, loss))
+        rest = TARGET_DEVIATION if spread is None else spread / math.hypot(size, 1.0)
+        deviation, derivative = size * rest, _regression_derivative(cast(Loss, loss), size, rest)
+        squares = partial(_regression_squares, cast(Loss, loss), size, rest)
     else:
         margin_loss: Any = Logistic() if loss.argument == "classes" else loss
-        deviation, derivative = LOG_ODDS_DEVIATION, _classification_derivative(margin_loss)
-        squares = partial(_classification_squares, margin_loss)
+        deviation = size * LOG_ODDS_DEVIATION
+        centre = log_odds_centre(deviation, rate)
+        derivative = _classification_derivative(margin_loss, deviation, centre)
+        squares = partial(_classification_squares, margin_loss, deviation, centre)
     best = root(derivative, 0.0, 100.0)
     return ReferenceProblem(best * deviation, -derivative(0.0) / (best * deviation**2), squares(best))
 
 
-def _classification_derivative(loss: Loss) -> Callable[[float], float]:
-    """Return the derivative of the expected loss of the scores ``factor * log_odds`` with respect to the factor."""
-    log_odds, weights = LOG_ODDS_DEVIATION * NORMAL_GRID, normal_weights()
+def log_odds_centre(deviation: float, rate: float) -> float:
+    """Return the mean of normal log-odds at which the second class has this share."""
+    if rate == 0.5:
+        return 0.0
+
+    def excess(centre: float) -> float:
+        return float(np.sum(normal_weights() * expit(centre + deviation * NORMAL_GRID))) - rate
+
+    return root(excess, -60.0, 60.0)
+
+
+def _classification_derivative(loss: Loss, deviation: float, centre: float) -> Callable[[float], float]:
+    """Return the derivative of the expected loss of ``centre + factor * deviations`` with respect to the factor."""
+    deviations, weights = deviation * NORMAL_GRID, normal_weights()
+    chance = expit(centre + deviations)
 
     def derivative(factor: float) -> float:
-        scores = factor * log_odds
-        of_positives = expit(log_odds) * loss.first_derivative(scores)
-        of_negatives = expit(-log_odds) * loss.first_derivative(-scores)
-        return float(np.sum(weights * log_odds * (of_positives - of_negatives)))
+        scores = centre + factor * deviations
+        slopes = chance * loss.first_derivative(scores) - (1.0 - chance) * loss.first_derivative(-scores)
+        return float(np.sum(weights * deviations * slopes))
 
     return derivative
 
 
-def _classification_squares(loss: Loss, factor: float) -> float:
-    """Return the mean square of the loss's first derivative at the scores ``factor * log_odds``."""
-    log_odds = LOG_ODDS_DEVIATION * NORMAL_GRID
-    of_positives = expit(log_odds) * loss.first_derivative(factor * log_odds) ** 2
-    of_negatives = expit(-log_odds) * loss.first_derivative(-factor * log_odds) ** 2
-    return float(np.sum(normal_weights() * (of_positives + of_negatives)))
+def _classification_squares(loss: Loss, deviation: float, centre: float, factor: float) -> float:
+    """Return the mean square of the loss's first derivative at those scores."""
+    chance, scores = expit(centre + deviation * NORMAL_GRID), centre + factor * deviation * NORMAL_GRID
+    of_positives, of_negatives = (loss.first_derivative(sign * scores) ** 2 for sign in (1.0, -1.0))
+    return float(np.sum(normal_weights() * (chance * of_positives + (1.0 - chance) * of_negatives)))
 
 
-def _regression_derivative(loss: Loss) -> Callable[[float], float]:
-    """Return the derivative for the scores ``factor * signal``, where the target is the signal plus as much noise."""
-    signal, rest = TARGET_DEVIATION * NORMAL_GRID[:, np.newaxis], TARGET_DEVIATION * NORMAL_GRID
+def _regression_derivative(loss: Loss, size: float, deviation: float) -> Callable[[float], float]:
+    """Return the derivative for the scores ``factor * signal``, where the target is the signal plus a rest."""
+    signal, rest = size * deviation * NORMAL_GRID[:, np.newaxis], deviation * NORMAL_GRID
     weights = np.outer(normal_weights(), normal_weights())
 
     def derivative(factor: float) -> float:
@@ -91,9 +118,9 @@ def _regression_derivative(loss: Loss) -> Callable[[float], float]:
     return derivative
 
 
-def _regression_squares(loss: Loss, factor: float) -> float:
+def _regression_squares(loss: Loss, size: float, deviation: float, factor: float) -> float:
     """Return the mean square of the first derivative at the residuals of the scores ``factor * signal``."""
-    signal, rest = TARGET_DEVIATION * NORMAL_GRID[:, np.newaxis], TARGET_DEVIATION * NORMAL_GRID
+    signal, rest = size * deviation * NORMAL_GRID[:, np.newaxis], deviation * NORMAL_GRID
     weights = np.outer(normal_weights(), normal_weights())
     return float(np.sum(weights * loss.first_derivative((factor - 1.0) * signal - rest) ** 2))
 

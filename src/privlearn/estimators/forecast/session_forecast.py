@@ -11,8 +11,9 @@ from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.forecast.forecast import MAX_ROWS, Forecast, unit_of
-from privlearn.estimators.forecast.reference import Spectrum, reference_problem
+from privlearn.estimators.forecast.expected_gain import settings
+from privlearn.estimators.forecast.forecast import MAX_ROWS, USUAL_RATE, Forecast, unit_of
+from privlearn.estimators.forecast.reference import Spectrum
 from privlearn.estimators.forecast.stand_ins import check_count, stand_ins, synthetic_table
 from privlearn.estimators.kernel_fit import exact_kernel_task, landmark_kernel_task, session_task
 from privlearn.estimators.kernel_learner import MAX_EXACT_ROWS, KernelLearner
@@ -90,7 +91,8 @@ def forecast_session(
         guarantee,
         unit_of(stand_in_rows),
         spectrum,
-        reference_problem(learner.select_loss()),
+        settings(learner.select_loss(), USUAL_RATE),
+        None,
         learner,
         stand_in_rows,
         kernel,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from privlearn.errors import InvalidParameter, PrivlearnError, preview
 from privlearn.estimators.forecast.fit_forecast import Plan
-from privlearn.estimators.forecast.forecast import MAX_EPSILON, MAX_RATIO, MAX_ROWS, MIN_EPSILON
+from privlearn.estimators.forecast.forecast import MAX_EPSILON, MAX_ROWS, MIN_EPSILON
 from privlearn.papers.study.case import Case
 from privlearn.release.html import BLUE, GREEN, GREY, GRID, ORANGE
 
@@ -154,7 +154,7 @@ def draw_forecast(plan: Plan, kind: str) -> bytes:
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
         figure.suptitle(
-            f"{plan.verdict}: noise {plan.noise:.2g} against margins of {plan.margin:.2g} "
+            f"{plan.verdict}: privacy costs {min(plan.lost, 1.0):.0%} of a typical model's gain "
             f"with {rows:,} {plan.count_noun} at {_describe_guarantee(plan)}",
             fontsize=10,
         )
@@ -168,7 +168,7 @@ def _draw_panel(axes: Any, values: Any, forecast_at: Callable[[float], Plan], re
     axes.plot(values, noise, color=BLUE, linewidth=2.5, label="noise in a prediction, estimated")
     worst = [one.worst_case for one in forecasts]
     axes.plot(values, worst, color=BLUE, linewidth=1, linestyle=":", label="noise at worst, proven")
-    _shade(axes, values, [one.ratio for one in forecasts])
+    _shade(axes, values, forecasts)
     axes.axvline(requested, color=GREY, linestyle=":", label="requested")
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -177,11 +177,15 @@ def _draw_panel(axes: Any, values: Any, forecast_at: Callable[[float], Plan], re
     axes.set_axisbelow(True)
 
 
-def _shade(axes: Any, values: Any, ratios: Any) -> None:
+def _shade(axes: Any, values: Any, forecasts: Sequence[Plan]) -> None:
     """Shade the parts of the axis where the signal is drowned or clear."""
     between = np.geomspace(values[0], values[-1], 20 * FORECAST_POINTS)
-    ratio = np.exp(np.interp(np.log(between), np.log(values), np.log(ratios)))
-    drowned, clear = ratio > MAX_RATIO["noisy"], ratio <= MAX_RATIO["clear"]
+    not_clear, drowned = (
+        np.interp(np.log(between), np.log(values), [min(one.exceeds(verdict), 10.0) for one in forecasts])
+        > 1.0
+        for verdict in ("clear", "noisy")
+    )
+    clear = ~not_clear
     everywhere = axes.get_xaxis_transform()
     for where, colour, label in ((drowned, ORANGE, "drowned"), (clear, GREEN, "clear")):
         axes.fill_between(

@@ -79,9 +79,12 @@ class EstimateAnswer(Answer):
             "margin": 0.9,
             "ratio": 0.11,
             "verdict": "clear",
-            "smallest_rows": {"clear": 12000, "usable": 4000},
-            "smallest_epsilon": {"clear": 0.4, "usable": 0.1},
-            "curve": [{"epsilon": 1.0, "noise": 0.1, "margin": 0.9, "ratio": 0.11, "verdict": "clear"}],
+            "lost": 0.08,
+            "lost_range": [0.04, 0.11],
+            "quality": {"measure": "AUC", "expected": 0.87, "range": [0.71, 0.93], "without_privacy": 0.88},
+            "smallest_rows": {"clear": 12000, "noisy": 4000},
+            "smallest_epsilon": {"clear": 0.4, "noisy": 0.1},
+            "curve": [{"epsilon": 1.0, "noise": 0.1, "margin": 0.9, "lost": 0.08, "verdict": "clear"}],
         }
     )
 
@@ -100,7 +103,20 @@ class EstimateAnswer(Answer):
     worst_case: float | None = Field(default=None, description="Upper bound of the noise in any prediction.")
     margin: float | None = Field(default=None, description="Margin of the predictions without noise.")
     ratio: float | None = Field(default=None, description="Noise divided by margin: the smaller, the better.")
-    verdict: str | None = Field(default=None, description="The ratio as clear, noisy or drowned.")
+    lost: float | None = Field(
+        default=None,
+        description="Share of what a model gains over a constant prediction that privacy costs, for a typical signal.",
+    )
+    lost_range: list[float | None] | None = Field(
+        default=None, description="The same for a strong and for a weak signal."
+    )
+    quality: dict[str, Any] | None = Field(
+        default=None, description="Expected AUC of classes or R2 of numbers, its range, and without privacy."
+    )
+    verdict: str | None = Field(
+        default=None,
+        description="clear: even a weak signal loses at most a quarter; drowned: even a strong one over half.",
+    )
     smallest_rows: dict[str, int | None] | None = Field(
         default=None, description="Number of records that each verdict would need."
     )

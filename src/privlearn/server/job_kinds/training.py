@@ -86,7 +86,7 @@ def estimate_training(
 ) -> dict[str, Any]:
     """Return cost, noise, verdict and what would change it, as JSON values. The parameters: see `calibrate_training`.
 
-    To what `Forecast.to_dict` returns it adds ``curve``: epsilon, noise, margin, ratio and verdict for a range of
+    To what `Forecast.to_dict` returns it adds ``curve``: epsilon, noise, margin, lost gain and verdict for a range of
     epsilons. Infinite numbers become ``None``.
     """
     _check_options(mechanism, points)
@@ -146,7 +146,7 @@ def _as_json(forecast: Forecast) -> dict[str, Any]:
     points = (forecast.at(epsilon=float(epsilon)) for epsilon in _CURVE_EPSILONS)
     curve = [
         {"epsilon": point.guarantee.epsilon}
-        | {name: getattr(point, name) for name in ("noise", "margin", "ratio", "verdict")}
+        | {name: getattr(point, name) for name in ("noise", "margin", "lost", "verdict")}
         for point in points
     ]
     record: dict[str, Any] = _finite(forecast.to_dict() | {"curve": curve})

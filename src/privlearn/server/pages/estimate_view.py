@@ -1,4 +1,4 @@
-"""The view of an estimate: a verdict, a few numbers, and the figure of noise against epsilon."""
+"""The view of an estimate: a verdict, a few numbers, and the figure of the lost gain against epsilon."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.forecast.forecast import MAX_RATIO
+from privlearn.estimators.forecast.forecast import MEANING
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import MECHANISMS
 from privlearn.server.access.keys import Caller
@@ -18,16 +18,9 @@ from privlearn.server.pages.figures import Axis, Figure, Line
 from privlearn.server.pages.formatting import number
 from privlearn.server.service import Service
 
-_MEANING = {
-    "clear": "The noise is small compared with the signal. Expect about the error of the same model without privacy.",
-    "noisy": "The noise is visible compared with the signal. Expect a part of the model's accuracy to be lost.",
-    "drowned": "The noise is about as large as the signal, or larger. Expect little better than guessing: do not spend "
-    "budget on this.",
-}
 _UP_TO_POINTS = "The noise depends on your points. Try it on made-up rows first."
 _NOISES = {"gaussian": "Gaussian", "laplace": "Laplace", "norm_gamma": "gamma-distributed"}
-_CLEAR, _DROWNED = MAX_RATIO["clear"], MAX_RATIO["noisy"]
-_RATIOS = (0.03, 0.1, _CLEAR, _DROWNED, 3.0)
+_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ def make_estimate_view(found: Mapping[str, Any], guarantee: Guarantee, weakness:
     return EstimateView(
         weakness,
         found["verdict"],
-        _MEANING[found["verdict"]],
+        MEANING[found["verdict"]].partition(": ")[2].capitalize(),
         [_price(guarantee), *_properties(found)],
         _figure(found["curve"], guarantee.epsilon),
     )
@@ -83,7 +76,13 @@ def _price(guarantee: Guarantee) -> tuple[str, str]:
 
 def _properties(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     needed, kind = found["smallest_epsilon"]["clear"], found["noise_kind"]
+    quality = found["quality"]
     return [
+        ("gain lost", f"{_share(found['lost'])} of what a typical model gains over a constant prediction"),
+        (
+            f"expected {quality['measure']}",
+            f"{quality['expected']:.2f}; {quality['without_privacy']:.2f} without privacy",
+        ),
         (
             "noise in a prediction",
             f"{_short(found['noise'])}, against a typical signal of {_short(found['margin'])}",
@@ -94,35 +93,31 @@ def _properties(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _figure(curve: Sequence[Mapping[str, Any]], requested: float) -> Figure:
-    """Return the figure of noise divided by signal; infinite values are drawn at the upper edge."""
-    low, high = _RATIOS[0], _RATIOS[-1]
-    points = [(entry["epsilon"], high if entry["ratio"] is None else entry["ratio"]) for entry in curve]
+    """Return the figure of the share of the gain that is lost; more than all of it is drawn at the upper edge."""
+    points = [
+        (entry["epsilon"], 1.0 if entry["lost"] is None else min(entry["lost"], 1.0)) for entry in curve
+    ]
     begin, end = points[0][0], points[-1][0]
-    rows = [[_short(entry["epsilon"]), _short(entry["ratio"]), entry["verdict"]] for entry in curve[::2]]
+    rows = [[_short(entry["epsilon"]), _share(entry["lost"]), entry["verdict"]] for entry in curve[::2]]
     return Figure(
         id="noise",
-        title="Noise against epsilon",
-        description=f"Noise divided by signal falls from {points[0][1]:.2g} at epsilon {begin:.2g} to "
-        f"{points[-1][1]:.2g} at epsilon {end:.2g}. Up to {_CLEAR:g} a model is clear, above "
-        f"{_DROWNED:g} drowned.",
+        title="Gain lost against epsilon",
+        description=f"The share of the gain that is lost, for a typical signal: {_share(points[0][1])} at epsilon "
+        f"{begin:.2g}, {_share(points[-1][1])} at epsilon {end:.2g}.",
         x=Axis(begin, end, "log"),
-        y=Axis(low, high, "log"),
+        y=Axis(0.0, 1.0),
         x_ticks=[(tick, f"{tick:g}") for tick in (0.01, 0.1, 1.0, 10.0)],
-        y_ticks=[(tick, f"{tick:g}") for tick in _RATIOS],
+        y_ticks=[(tick, f"{tick:.0%}") for tick in _TICKS],
         x_label="epsilon (dotted: what you ask for)",
-        lines=[
-            Line("noise / signal", points, "line-main"),
-            _level(f"drowned above {_DROWNED:g}", _DROWNED, begin, end, "line-limit"),
-            _level(f"clear below {_CLEAR:g}", _CLEAR, begin, end, "line-plain"),
-        ],
+        lines=[Line("gain lost", points, "line-main")],
         requested=requested,
-        table=[["epsilon", "noise / signal", "verdict"], *rows],
+        table=[["epsilon", "gain lost", "verdict"], *rows],
     )
-
-
-def _level(name: str, height: float, begin: float, end: float, style: str) -> Line:
-    return Line(name, [(begin, height), (end, height)], style)
 
 
 def _short(value: float | None) -> str:
     return "unbounded" if value is None else f"{value:.2g}"
+
+
+def _share(value: float | None) -> str:
+    return "all" if value is None or value >= 1.0 else f"{value:.0%}"

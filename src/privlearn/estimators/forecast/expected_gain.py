@@ -1,0 +1,141 @@
+"""The share of a model's gain over a constant that privacy costs, and the AUC or R^2 to expect.
+
+The argument: docs/theory/planning.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+from privlearn.arrays import Array
+from privlearn.estimators.forecast.expected_error import sampling_variance, shrinkage
+from privlearn.estimators.forecast.reference import (
+    LOG_ODDS_DEVIATION,
+    NORMAL_GRID,
+    ReferenceProblem,
+    Spectrum,
+    log_odds_centre,
+    normal_weights,
+    reference_problem,
+)
+from privlearn.solvers.losses import LossProperties
+
+SIZES = (1.5, 1.0, 0.35)
+"""Signals of a strong, a typical and a weak problem with classes, relative to the reference problem's."""
+
+NUMBER_SIZES = (1.5, 1.0, 0.4)
+"""The same for numbers: R^2 of 0.69, 0.5 and 0.14 without noise."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What to expect of a private model, for one size of the signal.
+
+    Attributes
+    ----------
+    lost : float
+        Share of what a model without privacy gains over the best constant that the private one does not: of the
+        log-loss of classes (to second order), of the R^2 of numbers. Above 1 it is worse than the constant.
+    quality : float
+        Expected AUC of classes, R^2 of numbers.
+    plain_quality : float
+        The same without privacy.
+    """
+
+    lost: float
+    quality: float
+    plain_quality: float
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """A model's scores compared with the best ones: the mean square of their difference, and their correlation."""
+
+    missed: float
+    correlation: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Reference problem with one size of the signal.
+
+    Parameters
+    ----------
+    size : float
+        Of the signal, relative to the reference problem's.
+    rate : float
+        Share of the rarer class.
+    problem : ReferenceProblem
+    is_number : bool
+    """
+
+    size: float
+    rate: float
+    problem: ReferenceProblem
+    is_number: bool
+
+    def gain(self, rows: float, noise: float, regularization: float, spectrum: Spectrum) -> Gain:
+        """Compare a private model of that many records with one without privacy.
+
+        ``noise`` is the deviation in a typical row's score. The model without privacy has the regularization that
+        serves a signal of this size best.
+        """
+        problem = self.problem
+        private = _scores(rows, noise, regularization, spectrum, problem)
+        best = problem.derivative_square / (problem.curvature * problem.margin**2)
+        plain = _scores(rows, 0.0, best / rows, spectrum, problem)
+        gained = problem.margin**2 - plain.missed
+        lost = (private.missed - plain.missed) / gained if gained > 0.0 else math.inf
+        return Gain(max(lost, 0.0), self._quality(private), self._quality(plain))
+
+    def _quality(self, scores: _Scores) -> float:
+        if not self.is_number:
+            return auc(scores.correlation, self.size * LOG_ODDS_DEVIATION, self.rate)
+        signal = self.problem.margin**2
+        return (signal - scores.missed) / (signal * (1.0 + self.size**-2))
+
+
+def settings(loss: LossProperties, rate: float, spread: float | None = None) -> tuple[Setting, ...]:
+    """Return the reference problems of a strong, a typical and a weak signal.
+
+    A loss without probabilities has no offset: it is compared on classes of equal size. ``spread`` is the standard
+    deviation of a scaled number, if known.
+    """
+    is_number = loss.argument == "residual"
+    rate = 0.5 if is_number or loss.link == "none" else min(rate, 1.0 - rate)
+    return tuple(
+        Setting(size, rate, reference_problem(loss, size, rate, spread), is_number)
+        for size in (NUMBER_SIZES if is_number else SIZES)
+    )
+
+
+def _scores(
+    rows: float, noise: float, regularization: float, spectrum: Spectrum, problem: ReferenceProblem
+) -> _Scores:
+    shares, retained = shrinkage(spectrum, regularization, problem)
+    error = noise**2 + sampling_variance(rows, spectrum, regularization, problem)
+    along = float(np.sum(shares * retained))
+    spread = problem.margin**2 * float(np.sum(shares * retained**2)) + error
+    missed = problem.margin**2 * float(np.sum(shares * (1.0 - retained) ** 2)) + error
+    return _Scores(missed, problem.margin * along / math.sqrt(spread) if spread else 0.0)
+
+
+def auc(correlation: float, deviation: float, rate: float) -> float:
+    """Return the AUC of normal scores with this correlation with the log-odds of labels.
+
+    >>> round(auc(0.0, 2.0, 0.1), 6), round(auc(1.0, 2.0, 0.1), 2)
+    (0.5, 0.88)
+    """
+    chance = expit(log_odds_centre(deviation, rate) + deviation * NORMAL_GRID)
+    positives, negatives = (_normalize(normal_weights() * share) for share in (chance, 1.0 - chance))
+    rest = math.sqrt(max(2.0 * (1.0 - correlation**2), 1e-12))
+    higher = ndtr(correlation * (NORMAL_GRID[:, np.newaxis] - NORMAL_GRID) / rest)
+    return float(positives @ higher @ negatives)
+
+
+def _normalize(weights: Array) -> Array:
+    return np.asarray(weights / weights.sum())
