@@ -126,6 +126,18 @@ def test_the_certified_gap_is_primal_minus_dual_value() -> None:
         assert exact <= gap <= 1.02 * exact
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weight", [1e-160, 1e-250, 1e-305, 1e-310, 5e-324])
+def test_no_weight_keeps_it_from_its_proof(weight: float) -> None:
+    """A refusal would show that there is a row of such a weight."""
+    features, signs = simulate(60, 3)
+    for tiny in (1, 30, 60):
+        weights = np.where(np.arange(60) < tiny, weight, 1.0)
+        whole = minimise(Problem(features, signs, Hinge(), 0.01, 60, weights))
+        rest = minimise(Problem(features[tiny:], signs[tiny:], Hinge(), 0.01, 60))
+        assert np.linalg.norm(whole.coefficients - rest.coefficients) <= whole.distance + rest.distance
+
+
 def test_refuses_what_it_cannot_do() -> None:
     wide = sparse.csr_array((2, DIMENSION_LIMIT + 1))
     with pytest.raises(InvalidParameter, match="huber_hinge"):

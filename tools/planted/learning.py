@@ -138,6 +138,7 @@ MUTANTS = [
     Mutant("solver: gives up where values look alike", "privlearn.solvers.descent:_step", "after.value < point.value - rounding", "True", REACHED),
     Mutant("solver: jumps across corners for ever", "privlearn.solvers.objective:Objective.second_derivatives_between.mean_derivative", "np.clip(mean, local, self.loss.smoothness)", "local", REACHED),
     Mutant("solver: the hinge has one attempt", "privlearn.solvers.hinge:TO_THE_BOUNDARY", "(0.995, 0.9, 0.5, 0.7)", "(0.995,)", REACHED),
+    Mutant("solver: the hinge divides by any weight", "privlearn.solvers.hinge:_InteriorPoint.__init__", "weights > NEGLIGIBLE", "weights > 0.0", ("solvers/test_hinge.py",)),
     Mutant("solver: the hinge's public gap ignores rounding", "privlearn.solvers.certifiable:min_gap", "GAP_MARGIN * rounding.bound(max_norm)", "0.01 * rounding.bound(max_norm)", REACHED),
     Mutant("solver: the kernel machine has one attempt", "privlearn.solvers.kernel.dual:_minimise_smooth", "_newton(gram, losses, total, gap, linear_start(gram, losses, total), progress)", "found", REACHED),
     Mutant("solver: the kernel's public gap ignores the Gram matrix's error", "privlearn.solvers.kernel.gap:min_kernel_gap", "(wide_gamma(rows + 2) * max_entry + gram_error) * dual_sum + gamma(1) * margin", "wide_gamma(rows + 2) * max_entry * dual_sum * 1e-06", REACHED),

@@ -34,6 +34,10 @@ MAX_ITERATIONS = 100
 # Part of the distance to the boundary that a step goes; the later values restart where the first failed.
 TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)
 SMALLEST = 1e-30  # of slacks and relative dual variables
+NEGLIGIBLE = 1e-200
+"""Rows of at most this weight are left out: quotients by a weight near the smallest number overflow, and the method
+would fail on some tables. All of them together change the objective by less than `UNDERFLOW`, which each gap includes:
+margins are below 1e5 (`MIN_HINGE_REGULARIZATION`)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,16 +79,21 @@ def minimise_hinge(
 
 
 def minimise_dual(problem: Problem, gap: float) -> Array:
-    """Return the dual variables, one for each row of positive weight, for any number of features."""
-    return _InteriorPoint(problem).solve(gap, None)[0].alpha
+    """Return the dual variables, one for each row, for any number of features."""
+    method = _InteriorPoint(problem)
+    alpha = np.zeros(len(method.counted))
+    alpha[method.counted] = method.solve(gap, None)[0].alpha
+    return alpha
 
 
 class _InteriorPoint:
     def __init__(self, problem: Problem) -> None:
-        features, signs, weights = _rows_that_count(problem)
+        weights = np.ones(len(problem.signs)) if problem.row_weights is None else problem.row_weights
+        self.counted = weights > NEGLIGIBLE
+        features = problem.features if np.all(self.counted) else problem.features[self.counted]
         self._rows = Rows(features, problem.norm_bound)
-        self._signs = signs
-        self._bounds = weights
+        self._signs = np.asarray(problem.signs, dtype=np.float64)[self.counted]
+        self._bounds = weights = weights[self.counted]
         self._kappa = problem.regularization * problem.total
         linear = np.zeros(self._rows.dimension) if problem.linear is None else problem.linear
         self._shift = problem.total * linear
@@ -98,6 +107,7 @@ class _InteriorPoint:
             linear_norm=float(np.linalg.norm(linear)),
         )
 
+    @np.errstate(all="ignore")  # a warning would depend on the rows
     def solve(self, target: float, progress: Progress | None) -> tuple[_State, float, int]:
         """Return a point with a certified gap, that gap, and the number of iterations."""
         # A failure would depend on the rows, so other step lengths are tried before it is admitted.
@@ -185,8 +195,7 @@ class _InteriorPoint:
             (state.above, step.above),
             (state.below, step.below),
         )
-        with np.errstate(divide="ignore"):
-            rates = [float(np.max(-change / value, initial=0.0)) for value, change in pairs]
+        rates = [float(np.max(-change / value, initial=0.0)) for value, change in pairs]
         return 1.0 / max(*rates, 1e-300)
 
     def _margins(self, coefficients: Array) -> Array:
@@ -194,14 +203,3 @@ class _InteriorPoint:
 
     def _from_alpha(self, alpha: Array) -> Array:
         return (self._rows.transpose_times(self._signs * alpha) - self._shift) / self._kappa
-
-
-def _rows_that_count(problem: Problem) -> tuple[Any, Array, Array]:
-    """Return features, signs and weights without rows of weight zero, whose box is empty."""
-    signs = np.asarray(problem.signs, dtype=np.float64)
-    if problem.row_weights is None:
-        return problem.features, signs, np.ones(len(signs))
-    counted = problem.row_weights > 0
-    if np.all(counted):
-        return problem.features, signs, problem.row_weights
-    return problem.features[counted], signs[counted], problem.row_weights[counted]
