@@ -75,10 +75,13 @@ def test_everything_at_once(tmp_path: Path) -> None:
     }
     assert found.problems == 7
     assert CANARY_TEXT not in str(found)
-    assert {item.column: item.values for item in found.findings if item.values} == {
-        "ward": (CANARY_TEXT, " east"),
-        "floor": ("3",),
-    }
+    assert [(item.column, item.values) for item in found.findings if item.values] == [
+        ("age", ("?",)),
+        ("ward", (CANARY_TEXT, " east")),
+        ("floor", ("x",)),
+        ("floor", ("3",)),
+        ("seen", ("tomorrow",)),
+    ]
 
 
 def test_spellings_of_a_class_go_under_merge(tmp_path: Path) -> None:

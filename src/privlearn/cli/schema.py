@@ -147,7 +147,7 @@ def check(
     schema: SchemaFile,
     show_values: Annotated[
         bool,
-        typer.Option("--values", help="Also print values that a list of the schema does not have. PRIVATE."),
+        typer.Option("--values", help="Also print the most frequent cells that do not fit. PRIVATE."),
     ] = False,
 ) -> None:
     """List all problems of a table at once: missing columns, gaps, unknown and unreadable cells.
@@ -174,11 +174,11 @@ def check(
     if result.findings:
         rows = [(item.column or "", item.what, "yes" if item.stops else "") for item in result.findings]
         print_table(("column", "problem", "stops"), rows)
-    unlisted = [(item.column or "", join_values(item.values)) for item in result.findings if item.values]
-    if unlisted and show_values:
-        print_table(("column", "not in its list (PRIVATE, the most frequent)"), unlisted)
-    elif unlisted:
-        typer.echo("--values prints the values that are not listed, on this screen only.")
+    cells = [(item.column or "", join_values(item.values)) for item in result.findings if item.values]
+    if cells and show_values:
+        print_table(("column", "cells that do not fit (PRIVATE, the most frequent)"), cells)
+    elif cells:
+        typer.echo("--values prints the cells that do not fit, on this screen only.")
     size = f"{result.rows} rows, {len(description.columns)} columns"
     if not result.problems:
         typer.echo(f"{size}: nothing stops a training. Next: privlearn train {table} --schema {schema} ...")

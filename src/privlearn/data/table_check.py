@@ -49,7 +49,7 @@ _TRUTHS = {"yes", "no", "on", "off"}
 _QUOTE = (
     ': unquoted, YAML reads yes, no, on and off as true and false; quote them in the schema: ["no", "yes"]'
 )
-_UNLISTED, _MAX_UNLISTED = "are not listed", 10
+_MAX_EXAMPLES = 10
 _GAP_TEXTS = "unknown missing n.a. N.A. k.A. unbekannt n.b. n.d. N.D. inconnu desconocido"
 _CODES = ("?", ".", "-", "*", "-9", "-99", "999", *_GAP_TEXTS.split(), "k. A.", "keine Angabe")
 
@@ -62,7 +62,7 @@ class Finding:
     what: str
     stops: bool
     values: tuple[str, ...] = field(default=(), repr=False)
-    """PRIVATE: for unlisted cells, the most frequent distinct ones."""
+    """PRIVATE: of cells that do not fit, the most frequent distinct ones."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ def check_table(path: str | TablePath, schema: Schema) -> TableCheck:
                 _values([block.column(name) for block in blocks], rules), table.column(name), rules
             )
             for what, stops in cells.findings(column):
-                findings.append(Finding(name, what, stops, cells.unlisted if _UNLISTED in what else ()))
+                findings.append(Finding(name, what, stops, cells.examples))
+                cells.examples = ()
     return TableCheck(table.num_rows, (*findings, *_check_rows(table, schema)))
 
 
@@ -209,6 +210,10 @@ def _form_of_dates(unknown: Any) -> str:
     return ""
 
 
+def _most_frequent(cells: Any) -> tuple[str, ...]:
+    return tuple(cell for cell, _ in Counter(cells.to_pylist()).most_common(_MAX_EXAMPLES))
+
+
 def _gaps(text: Any, rules: CellRules) -> Any:
     """Return which texts are gaps."""
     gaps = [cell for cell in text.unique().to_pylist() if cell is None or _is_gap(cell, rules)]
@@ -235,8 +240,8 @@ class _Cells:
     rules : CellRules
     """
 
-    unlisted: tuple[str, ...] = ()
-    """The most frequent distinct cells that are not in the column's list."""
+    examples: tuple[str, ...] = ()
+    """The most frequent distinct cells of the last finding, if it is about cells that do not fit."""
 
     def __init__(self, values: Any, text: Any, rules: CellRules) -> None:
         self._problem = values if isinstance(values, str) else None
@@ -309,9 +314,9 @@ class _Cells:
         values = column.labels if isinstance(column, Target) else column.values
         unknown = self._cells([value is not None and value not in values for value in self._values])
         if len(unknown):
-            self.unlisted = tuple(cell for cell, _ in Counter(unknown.to_pylist()).most_common(_MAX_UNLISTED))
+            self.examples = _most_frequent(unknown)
             yield (
-                f"{len(unknown)} cells {_UNLISTED}{self._explain_unknown(unknown, values, column)}",
+                f"{len(unknown)} cells are not listed{self._explain_unknown(unknown, values, column)}",
                 column.unknown == "refuse",
             )
 
@@ -365,6 +370,7 @@ class _Cells:
             hint = _form_of_dates(unknown)
         if what == "true or false" and any(cell.lower() in _TRUTHS for cell in unknown.unique().to_pylist()):
             hint = _QUOTE
+        self.examples = _most_frequent(unknown)
         yield f"{len(unknown)} cells are not {what}{hint or self._codes(unknown) or _ADVICE}", True
 
     def _codes(self, unknown: Any) -> str:

@@ -19,7 +19,12 @@ from privlearn.data.sources.csv_files import csv_header, guess_types
 from privlearn.data.sources.detection import detect_format
 from privlearn.data.sources.directories import check_same_columns, list_files, partition
 from privlearn.data.sources.files import is_parquet, parquet_schema
-from privlearn.data.sources.program_files import WORKBOOKS, is_program_file, read_program_file
+from privlearn.data.sources.program_files import (
+    WORKBOOKS,
+    is_program_file,
+    read_program_file,
+    visible_sheets,
+)
 from privlearn.data.sources.schema_columns import less_like_a_person, looks_like_identifier
 from privlearn.data.sources.table import is_number, refuse_repeated_names, safely
 from privlearn.errors import InvalidParameter
@@ -96,6 +101,9 @@ def schema_template(
     first = files[0]
     if sheet is not None and first.suffix.lower() not in WORKBOOKS:
         raise InvalidParameter("--sheet is for workbooks. Omit it.")
+    sheets = visible_sheets(first)
+    if sheet is None and len(sheets) > 1:
+        sheet = sheets[0]
     form = FileFormat(sheet=sheet) if _states_types(first) else detect_format(first, names)
     if names and (form == PLAIN or _states_types(first)):
         raise InvalidParameter(
@@ -111,14 +119,16 @@ def schema_template(
     question = _question(identifiers) if identifiers else ""
     head = _HEAD if codebook is None else _HEAD + _COPIED
     return "\n".join(
-        [head, f"name: {_scalar(stem)}\n{_file(form)}", "columns:", *lines, "", f"{_TAIL}{question}"]
+        [head, f"name: {_scalar(stem)}\n{_file(form, sheets)}", "columns:", *lines, "", f"{_TAIL}{question}"]
     )
 
 
-def _file(form: FileFormat) -> str:
+def _file(form: FileFormat, sheets: Sequence[str]) -> str:
     """Return the section about the format of the file; empty for a plain one."""
     if form == PLAIN:
         return ""
+    if len(sheets) > 1:
+        return f"\nfile:  # sheets: {', '.join(sheets)}; --sheet NAME reads another\n  sheet: {_scalar(form.sheet or '')}\n"
     settings = form.model_dump(mode="json").items()
     return _FILE + "".join(f"  {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings)
 

@@ -85,12 +85,27 @@ def _named_columns(
     return [name for name, _ in named], [column for _, column in named]
 
 
-def _first_visible(sheets: Any, calamine: Any, path: Path) -> str:
+def visible_sheets(path: TablePath) -> list[str]:
+    """Return the names of a workbook's visible sheets; none for other files."""
+    if isinstance(path, StoredPath) or path.suffix.lower() not in WORKBOOKS:
+        return []
+    calamine = _library("python_calamine", path)
+    sheets = safely(
+        lambda: calamine.load_workbook(str(path)), f"{path} cannot be read as a workbook. Save it again."
+    )
+    return _visible(sheets, calamine)
+
+
+def _visible(sheets: Any, calamine: Any) -> list[str]:
     visible = calamine.SheetVisibleEnum.Visible
-    names = [sheet.name for sheet in sheets.sheets_metadata if sheet.visible == visible]
+    return [str(sheet.name) for sheet in sheets.sheets_metadata if sheet.visible == visible]
+
+
+def _first_visible(sheets: Any, calamine: Any, path: Path) -> str:
+    names = _visible(sheets, calamine)
     if not names:
         raise DataError(f"{path} has no visible sheet. Name one in the schema, file: {{sheet: ...}}")
-    return str(names[0])
+    return names[0]
 
 
 def _rows(sheets: Any, path: Path, name: str, *, skip_empty_area: bool) -> list[list[Any]]:

@@ -95,12 +95,15 @@ def columns_to_read(names: list[str], schema: Schema | None, source: str) -> lis
         return names
     described = [name for name in schema_columns(schema) if name in names]
     if not described:
-        raise DataError(f"{source} has none of the schema's columns. {_advise(names, schema)}")
+        raise DataError(f"{source} has none of the schema's columns. {_advise(names, schema, source)}")
     return described
 
 
-def _advise(names: list[str], schema: Schema) -> str:
+def _advise(names: list[str], schema: Schema, source: str) -> str:
     """Return what to do; the first line of a file without names contains cells, so it is never quoted."""
+    if source.lower().endswith((".xlsx", ".xlsm")):
+        read = f"sheet {schema.file.sheet!r}" if schema.file.sheet else "the first visible sheet"
+        return f"Its columns were read from {read}. Name another in the schema: file: {{sheet: NAME}}"
     likely, stated = likely_delimiter(names[0]), schema.file.delimiter
     if len(names) == 1 and likely != stated:
         written = "tab" if likely == "\t" else f'"{likely}"'
