@@ -105,7 +105,11 @@ def test_a_template_of_another_sheet(tmp_path: Path, refused: Refused) -> None:
         schema_template(path, sheet="Persons")
     assert "# sheets: Notes, People; --sheet NAME reads another" in schema_template(path, sheet="People")
     others = Schema.from_dict(
-        {"name": "t", "columns": {"age": {"type": "number", "lower": 0, "upper": 9}}, "file": {"sheet": "People"}}
+        {
+            "name": "t",
+            "columns": {"age": {"type": "number", "lower": 0, "upper": 9}},
+            "file": {"sheet": "People"},
+        }
     )
     with refused("from sheet 'People'. Name another in the schema: file: {sheet: NAME}"):
         read_table(path, others)

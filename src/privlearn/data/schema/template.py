@@ -128,7 +128,8 @@ def _file(form: FileFormat, sheets: Sequence[str]) -> str:
     if form == PLAIN:
         return ""
     if len(sheets) > 1:
-        return f"\nfile:  # sheets: {', '.join(sheets)}; --sheet NAME reads another\n  sheet: {_scalar(form.sheet or '')}\n"
+        comment = f"# sheets: {', '.join(sheets)}; --sheet NAME reads another"
+        return f"\nfile:  {comment}\n  sheet: {_scalar(form.sheet or '')}\n"
     settings = form.model_dump(mode="json").items()
     return _FILE + "".join(f"  {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings)
 

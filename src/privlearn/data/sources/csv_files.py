@@ -154,13 +154,31 @@ def _lines_in(piece: bytes, skips_empty: bool) -> int:
     return sum(line not in (b"", b"\r") for line in piece.split(b"\n")[:-1])
 
 
-def parse_csv(content: bytes, schema: Schema) -> pa.Table:
-    """Return the rows of a CSV text in UTF-8 with commas, decimal points and a line of column names.
-
-    Of the schema's file format, the codes for gaps and ``trim`` apply, as they do to tables in memory.
-    """
-    form = FileFormat(missing=schema.file.missing, missing_in=schema.file.missing_in, trim=schema.file.trim)
+def parse_csv(content: bytes, schema: Schema, form: FileFormat | None = None) -> pa.Table:
+    """Return the rows of a CSV text in a format, by default UTF-8 with commas, decimal points and a line of names."""
+    form = request_format(schema) if form is None else form
     return CsvRows(content, "the text", schema.model_copy(update={"file": form})).in_memory()
+
+
+def request_format(schema: Schema) -> FileFormat:
+    """Return the format of requests: of the schema's own, codes for gaps, ``trim`` and ``dates`` apply.
+
+    These describe cells, and apply to tables in memory too.
+    """
+    own = schema.file
+    return FileFormat(missing=own.missing, missing_in=own.missing_in, trim=own.trim, dates=own.dates)
+
+
+def upload_format(content: bytes, schema: Schema) -> FileFormat:
+    """Public: return the data set's own format if a file's first line has the columns in it, else that of requests."""
+    own = schema.file.model_copy(update={"names": (), "sheet": None})
+    first = content.partition(b"\n")[0]
+    try:
+        names = next(csv.reader([first.decode(own.encoding)], delimiter=own.delimiter), [])
+    except (UnicodeDecodeError, csv.Error):
+        return request_format(schema)
+    plain = {name.removeprefix("\ufeff").strip(BLANKS) for name in names}
+    return own if {name.strip(BLANKS) for name in schema.columns} <= plain else request_format(schema)
 
 
 def read_csv_as_it_is(path: TablePath, form: FileFormat = PLAIN, *, as_text: bool = False) -> pa.Table:

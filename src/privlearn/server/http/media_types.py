@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.csv_files import parse_csv
@@ -144,15 +145,18 @@ _EXPECTED = 'Send {"rows": [{"column": cell, ...}, ...]}, a list of such objects
 _TYPE_NAMES = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text"}
 
 
-def read_rows(content: bytes, kind: Kind, schema: Schema, max_rows: int) -> pa.Table:
-    """Return the feature columns of the rows in a body; the target is not read."""
+def read_rows(
+    content: bytes, kind: Kind, schema: Schema, max_rows: int, form: FileFormat | None = None
+) -> pa.Table:
+    """Return the feature columns of the rows in a body; the target is not read. CSV may be in a format of its own."""
     features = schema.model_copy(update={"target": None, "person": None})
     if kind == JSON:
         table = rows_from_objects(_objects(read_json(content), schema), features, max_rows)
     elif kind == CSV:
-        if content.partition(b"\n")[0].count(b",") >= MAX_COLUMNS:
+        delimiter = "," if form is None else form.delimiter
+        if content.partition(b"\n")[0].count(delimiter.encode()) >= MAX_COLUMNS:
             raise TooLarge(f"the file has more than {MAX_COLUMNS} columns. Send only those of the schema.")
-        table = parse_csv(content, features)
+        table = parse_csv(content, features, form)
     else:
         assert kind == ARROW
         table = read_arrow(content, max_rows, features.columns)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from privlearn.data.schema.cell_grammar import CellRules, UnreadableCell
 from privlearn.data.schema.columns import (
     AnyColumn,
     CategoryColumn,
@@ -18,7 +20,7 @@ from privlearn.data.schema.columns import (
 )
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
-from privlearn.data.sources.schema_columns import arrow_type
+from privlearn.data.sources.schema_columns import arrow_type, rules_of
 
 _MISSING = {"refuse": "refused", "zero": "allowed"}
 
@@ -79,12 +81,23 @@ def point_of(schema: Schema, fields: list[FieldView]) -> tuple[pa.Table, dict[st
         if not field.value and field.required:
             errors[field.id] = "Fill this in."
         try:
-            cells[field.name] = pa.array([field.value or None], pa.string()).cast(
-                arrow_type(schema, field.name)
+            kind = arrow_type(schema, field.name)
+            cells[field.name] = (
+                pa.array([_number(schema, field.name, field.value)], kind)
+                if field.value and pa.types.is_floating(kind)
+                else pa.array([field.value or None], pa.string()).cast(kind)
             )
-        except pa.ArrowInvalid:
+        except (UnreadableCell, pa.ArrowInvalid):
             errors[field.id] = "This is not a number."
     return pa.table(cells), errors
+
+
+def _number(schema: Schema, name: str, text: str) -> Any:
+    """Return what a field spells, with a decimal point or the decimal sign of the data set's own files."""
+    rules = rules_of(schema, name)
+    with suppress(UnreadableCell):
+        return rules.read(text)
+    return CellRules(rules.kind, rules.codes, reads_hours=rules.reads_hours).read(text)
 
 
 def _field(id: str, name: str, column: Any, filled: Mapping[str, str]) -> FieldView:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,9 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
+from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.csv_files import upload_format
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.release.base_certificate import BaseCertificate
 from privlearn.release.certificate import Certificate
@@ -64,12 +67,14 @@ def _ask_file(visit: Visit, id: str, content: bytes) -> Response:
     service = visit.service
     found = service.session(visit.caller, id)
     try:
-        rows = read_rows(content, CSV, _schema(service, found), service.owner.limits.batch_rows)
-        lines = _read_lines(content, rows.num_rows)
+        schema = _schema(service, found)
+        form = upload_format(content, schema)
+        rows = read_rows(content, CSV, schema, service.owner.limits.batch_rows, form)
+        lines = _read_lines(content, rows.num_rows, form)
         answers = _predict(visit, found, rows)
     except _UNUSABLE as error:
         return _page(visit, found, errors={"rows": as_sentence(error)})
-    return download(_with_predictions(lines, answers), CSV, f"predictions-{id[:8]}.csv")
+    return download(_with_predictions(lines, answers, form), CSV, f"predictions-{id[:8]}.csv")
 
 
 def _ask_point(visit: Visit, id: str, form: FormData) -> Response:
@@ -134,27 +139,36 @@ def _predict(visit: Visit, found: ResultInfo, rows: pa.Table) -> Predictions:
     return answers
 
 
-def _read_lines(content: bytes, rows: int) -> list[list[str]]:
+def _read_lines(content: bytes, rows: int, form: FileFormat) -> list[list[str]]:
     """Return every cell of the file unchanged, also of columns that are not in the schema."""
     try:
-        lines = [line for line in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if line]
+        text = content.decode(form.encoding).removeprefix("\ufeff")
+        lines = [line for line in csv.reader(io.StringIO(text), delimiter=form.delimiter) if line]
     except (UnicodeDecodeError, csv.Error):
-        raise DataError("the file is not CSV in UTF-8 throughout: save it again as such") from None
+        raise DataError(f"the file is not CSV in {form.encoding} throughout: save it again as such") from None
     if len(lines) != rows + 1:
         raise DataError("the file cannot be divided into lines: save it again as plain CSV")
     return lines
 
 
-def _with_predictions(lines: list[list[str]], answers: Predictions) -> bytes:
-    """Return the file with prediction and, if there are any, class probabilities at the end of each row."""
+def _with_predictions(lines: list[list[str]], answers: Predictions, form: FileFormat) -> bytes:
+    """Return the file, in UTF-8, with prediction and class probabilities (if any) at the end of each row."""
     header, *rows = lines
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", delimiter=form.delimiter)
     likely = answers.probabilities
     writer.writerow(map(escape_formula, [*header, "prediction", *(f"probability_{name}" for name in likely)]))
-    added = zip(answers.predictions.tolist(), *(column.tolist() for column in likely.values()), strict=True)
+    columns = (answers.predictions, *likely.values())
+    added = zip(*(_cells(column.tolist(), form.decimal) for column in columns), strict=True)
     writer.writerows(map(escape_formula, [*row, *answer]) for row, answer in zip(rows, added, strict=True))
-    return text.getvalue().encode()
+    return text.getvalue().encode("utf-8" if form.encoding == "utf-8" else "utf-8-sig")
+
+
+def _cells(values: list[Any], decimal: str) -> list[Any]:
+    """Return numbers with the file's decimal sign, and other values unchanged."""
+    if decimal == ".":
+        return values
+    return [str(value).replace(".", decimal) if isinstance(value, float) else value for value in values]
 
 
 def _explain(answers: Predictions) -> str:

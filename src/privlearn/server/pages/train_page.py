@@ -11,6 +11,7 @@ from starlette.datastructures import FormData
 
 from privlearn.budget.composition import difference
 from privlearn.budget.statement import Share
+from privlearn.data.sources.csv_files import upload_format
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
 from privlearn.guarantee import Guarantee
 from privlearn.server.access.keys import Caller
@@ -88,7 +89,8 @@ def _request(
         return None
     points: pa.Table | None = None
     if face.name == "points":
-        points = read_rows(content, CSV, offered.schema, service.owner.limits.batch_rows)
+        form = upload_format(content, offered.schema)
+        points = read_rows(content, CSV, offered.schema, service.owner.limits.batch_rows, form)
     return JobRequest(
         dataset=offered.name,
         kind=face.kind,
