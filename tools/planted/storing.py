@@ -163,7 +163,7 @@ MUTANTS: list[Mutant | TextMutant] = [
     Mutant("log: removed though it was changed", "privlearn.server.store.log_file:prune", "verify_log(first_head(store), iterate_events(store))", "", LOGGED),
     Mutant("log: an end without its line", "privlearn.server.jobs.queue:_end", "record_with(connection, store, row.analyst, action, row.dataset, **details)", "", LOGGED),
     Mutant("service: what leaves is not signed", "privlearn.server.job_kinds.job_kind:JobContext.sign", "archive if key is None else archive.signed(key)", "archive", SIGNED),
-    Mutant("service: everybody watches", "privlearn.server.http.callers:monitor_of", "caller.role not in ('holder', 'monitor')", "False", OPERATED),
+    Mutant("service: everybody watches", "privlearn.server.http.callers:_require_role.admit", "caller.role not in roles", "False", OPERATED),
     Mutant("service: a monitor signs in", "privlearn.server.access.logins:sign_in", "caller.role == 'monitor'", "False", OPERATED),
     Mutant("service: a cell becomes a formula", "privlearn.server.store.log_file:escape_formula", "_FORMULA.match(text)", "False", OPERATED),
     Mutant("service: pages of others", "privlearn.server.store.tables:ListPage.apply", "self.datasets is not None", "False", PAGED),

@@ -72,18 +72,9 @@ class Notice:
     def about(cls, happening: NoticeEvent, job: Job, address: str) -> Notice:
         """Create a notice; ``address`` is where browsers reach the server."""
         page = "approvals" if happening == "waits_for_approval" else "jobs"
-        return cls(
-            id=secrets.token_hex(8),
-            happening=happening,
-            time=as_text(now()),
-            job=job.id,
-            analyst=job.analyst,
-            dataset=job.dataset,
-            kind=job.kind,
-            epsilon=job.guarantee.epsilon,
-            delta=job.guarantee.delta,
-            link=f"{address.rstrip('/')}/{page}/{job.id}",
-        )
+        link, cost = f"{address.rstrip('/')}/{page}/{job.id}", job.guarantee
+        what = (job.id, job.analyst, job.dataset, job.kind, cost.epsilon, cost.delta)
+        return cls(secrets.token_hex(8), happening, as_text(now()), *what, link)
 
     @property
     def title(self) -> str:
@@ -138,9 +129,7 @@ def _connect(settings: Mail) -> smtplib.SMTP:
     server = smtplib.SMTP(settings.host, settings.port, timeout=_TIMEOUT_SECONDS)
     if settings.encryption == "starttls":
         try:
-            server.starttls(
-                context=tls_context()
-            )  # raises if the server cannot: nothing is sent in the clear
+            server.starttls(context=tls_context())  # raises if it cannot: nothing is sent in the clear
         except BaseException:
             server.close()
             raise

@@ -61,10 +61,6 @@ Item = TypeVar("Item", Job, ResultInfo)
 class Service:
     """One server process's share of the work; on PostgreSQL there may be several processes, on SQLite one.
 
-    Parameters
-    ----------
-    owner : Owner
-
     Attributes
     ----------
     store : str

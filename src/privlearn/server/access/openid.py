@@ -25,19 +25,7 @@ SECONDS_AT_PROVIDER = 600
 OPENID = "openid:"
 """Prefix of a person's name where keys have their id."""
 _TIMEOUT = 10.0
-_SIGNED = (
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "PS384",
-    "PS512",
-    "ES256",
-    "ES384",
-    "ES512",
-    "EdDSA",
-    "Ed25519",
-)
+_SIGNED = (*(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)), "EdDSA", "Ed25519")
 """Accepted signatures of identities: never "none" or a shared secret, even if a provider announces them."""
 
 
@@ -73,12 +61,7 @@ class Attempt:
 
 
 class Provider:
-    """The institution's OpenID provider.
-
-    Parameters
-    ----------
-    settings : OpenId
-    """
+    """The institution's OpenID provider."""
 
     def __init__(self, settings: OpenId) -> None:
         self.settings = settings

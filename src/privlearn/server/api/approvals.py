@@ -88,7 +88,8 @@ async def get_case(request: Request, service: Served, caller: KnownCaller, id: I
     """A request with its estimate, the remaining budget, and other requests of its analyst. Needs a key of an approver,
     an auditor or the holder.
     """
-    return CaseAnswer.of(await run_heavy(request, service.approvals.case, caller, id))
+    case = await run_heavy(request, service.approvals.case, caller, id)
+    return CaseAnswer.of({**vars(case), "share": case.standing.share, "left": case.standing.left})
 
 
 @router.post(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
 from privlearn.budget.composition import CompositionName
 from privlearn.server.api import schemas
+from privlearn.server.api.datasets import DataSetAnswer
 from privlearn.server.api.schemas import Answer, DataSetName, Delta, Epsilon, with_example
 from privlearn.server.changes import commands
 from privlearn.server.changes import datasets as changes
-from privlearn.server.holder.console_state import ConsoleDataSet
 from privlearn.server.http.callers import Holder, Served, command_route, json_body
 from privlearn.server.http.limits import run_heavy
 from privlearn.server.http.problems import problem_responses
@@ -82,35 +82,6 @@ class Retirement(schemas.Body):
     reason: str = commands.REASON.in_body()
 
 
-class VersionAnswer(Answer):
-    """One table of the data set."""
-
-    number: int = Field(description="Number, from 1.")
-    records: int = Field(description="Number of records, or the expected one where that is private.")
-    created: str = Field(description="Time since which it is served (UTC).")
-
-
-class ChangedDataSetAnswer(Answer):
-    """A data set that was added in the console."""
-
-    model_config = with_example(
-        {
-            "name": "census-2026",
-            "retired": "",
-            "versions": [{"number": 1, "records": 32561, "created": "2026-11-16T09:00:00.000000+00:00"}],
-        }
-    )
-
-    name: str = Field(description="Its name.")
-    retired: str = Field(description="Time since which it takes no requests (UTC); empty: it is served.")
-    versions: list[VersionAnswer] = Field(description="Oldest first; all share one budget.")
-
-    @classmethod
-    def current(cls, service: Served, name: str) -> Self:
-        found: ConsoleDataSet = service.catalogs.console_state.datasets[name]
-        return cls.of(found)
-
-
 @router.get("/sources", summary="List the files for new data sets", responses=problem_responses(403))
 def list_sources(service: Served, _: Holder) -> SourcesAnswer:
     """Files in and below the directories of owner.toml; empty if it names none. Needs a holder's key."""
@@ -124,13 +95,13 @@ async def add_dataset(
     service: Served,
     holder: Holder,
     body: Annotated[NewDataSet, Depends(json_body(NewDataSet))],
-) -> ChangedDataSetAnswer:
+) -> DataSetAnswer:
     """All rows are read once, and must fit the schema. Needs a holder's key."""
     settings = body.model_dump(exclude={"name", "table", "schema_name"}, exclude_none=True)
     await run_heavy(
         request, changes.add_dataset, service, holder, body.name, body.table, body.schema_name, settings
     )
-    return ChangedDataSetAnswer.current(service, body.name)
+    return DataSetAnswer.of(service.dataset(holder, body.name))
 
 
 @command_route(router, commands.REFRESH_DATASET, NewVersion, status_code=201)
@@ -140,13 +111,13 @@ async def refresh_dataset(
     holder: Holder,
     name: DataSetName,
     body: Annotated[NewVersion, Depends(json_body(NewVersion))],
-) -> ChangedDataSetAnswer:
+) -> DataSetAnswer:
     """Add a new version of the table, about the same people, under the same budget; refused if the schema differs. All
     rows are read once. Needs a holder's key.
     """
     values = body.table, body.schema_name, body.reason
     await run_heavy(request, changes.refresh_dataset, service, holder, name, *values)
-    return ChangedDataSetAnswer.current(service, name)
+    return DataSetAnswer.of(service.dataset(holder, name))
 
 
 @command_route(router, commands.RETIRE_DATASET, Retirement)
@@ -155,7 +126,7 @@ def retire_dataset(
     holder: Holder,
     name: DataSetName,
     body: Annotated[Retirement, Depends(json_body(Retirement))],
-) -> ChangedDataSetAnswer:
+) -> DataSetAnswer:
     """The data set takes no new requests, for good; results remain, and sessions continue. Needs a holder's key."""
     changes.retire_dataset(service, holder, name, body.reason)
-    return ChangedDataSetAnswer.current(service, name)
+    return DataSetAnswer.of(service.dataset(holder, name))

@@ -116,15 +116,15 @@ class EntryAnswer(Answer):
 
 
 class ShareAnswer(Answer):
-    """The state of your share of the budget."""
+    """The state of a share of a budget; the data set may have less left."""
 
-    total: GuaranteeAnswer = Field(description="Your share.")
-    spent: Amount = Field(description="What you have spent.")
+    total: GuaranteeAnswer = Field(description="The whole of it.")
+    spent: Amount = Field(description="What is spent.")
     reserved: Amount = Field(description="Cost of jobs that are running.")
-    left: Amount = Field(description="What is left of your share; the data set may have less.")
+    left: Amount = Field(description="What is left.")
 
 
-class BudgetAnswer(Answer):
+class BudgetAnswer(ShareAnswer):
     """The state of a budget."""
 
     model_config = with_example(
@@ -142,10 +142,6 @@ class BudgetAnswer(Answer):
 
     dataset: str = Field(description="The data set.")
     composition: str = Field(description="How costs are composed: basic or renyi.")
-    total: GuaranteeAnswer = Field(description="Total budget.")
-    spent: Amount = Field(description="What is spent.")
-    reserved: Amount = Field(description="Cost of jobs that are running.")
-    left: Amount = Field(description="What is left.")
     share: ShareAnswer | None = Field(description="Your share; null for the holder.")
     entries: list[EntryAnswer] = Field(
         description="Your latest costs, or those of all analysts for the holder; the newest is last."

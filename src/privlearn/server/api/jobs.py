@@ -12,6 +12,7 @@ from privlearn.server.access.keys import Caller
 from privlearn.server.api.requests import read_job_request
 from privlearn.server.api.schemas import (
     GUARANTEE_EXAMPLE,
+    REQUEST_EXAMPLE,
     Answer,
     GuaranteeAnswer,
     Id,
@@ -133,13 +134,7 @@ class JobAnswer(OfRequest):
 
     model_config = with_example(
         {
-            "id": "9f86d081884c7d65",
-            "analyst": "alice",
-            "dataset": "census",
-            "kind": "release",
-            "fields": {"learner": "logistic", "mechanism": "model"},
-            "guarantee": GUARANTEE_EXAMPLE,
-            "trial": False,
+            **REQUEST_EXAMPLE,
             "state": "done",
             "stage": "finished",
             "created": "2026-11-16T09:00:00.000000+00:00",

@@ -10,6 +10,7 @@ from pydantic import Field
 from privlearn.release.verification import verify_bytes
 from privlearn.server.api.schemas import (
     GUARANTEE_EXAMPLE,
+    REQUEST_EXAMPLE,
     Answer,
     GuaranteeAnswer,
     Id,
@@ -33,13 +34,7 @@ class ResultAnswer(OfRequest):
 
     model_config = with_example(
         {
-            "id": "9f86d081884c7d65",
-            "analyst": "alice",
-            "dataset": "census",
-            "kind": "release",
-            "fields": {"learner": "logistic", "mechanism": "model"},
-            "guarantee": GUARANTEE_EXAMPLE,
-            "trial": False,
+            **REQUEST_EXAMPLE,
             "created": "2026-11-16T09:00:01.000000+00:00",
             "state": None,
             "media_type": BYTES,

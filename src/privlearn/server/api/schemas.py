@@ -82,6 +82,16 @@ class Amount(Answer):
 
 
 GUARANTEE_EXAMPLE = {"epsilon": 1.0, "delta": 1e-7, "neighbours": "replace_one"}
+REQUEST_EXAMPLE = {
+    "id": "9f86d081884c7d65",
+    "analyst": "alice",
+    "dataset": "census",
+    "kind": "release",
+    "fields": {"learner": "logistic", "mechanism": "model"},
+    "guarantee": GUARANTEE_EXAMPLE,
+    "trial": False,
+}
+"""Of `OfRequest`."""
 
 
 def with_example(example: dict[str, Any]) -> ConfigDict:

@@ -113,9 +113,7 @@ def _offer(owner: Owner, name: str, record_count: int | None) -> OfferedDataSet:
     settings = owner.datasets[name]
     with _name_errors(name):
         schema = Schema.load(settings.schema_file)
-        add_private_bounds(
-            settings.guarantee, schema.private_bounds
-        )  # refuses a different neighbouring relation now
+        add_private_bounds(settings.guarantee, schema.private_bounds)  # refuses another relation now
         learners = settings.learners or default_recipes(schema)
     return OfferedDataSet(name, settings, schema, learners, owner, record_count)
 
@@ -151,11 +149,6 @@ class Catalogs:
     record_counts : mapping from names to numbers of records, optional
         Of the file's data sets. Without it their rows are read and checked now, and a table that the console serves
         under another name is refused.
-
-    Attributes
-    ----------
-    now : Catalog
-    console_state : ConsoleState
     """
 
     def __init__(self, owner: Owner, record_counts: Mapping[str, int] | None = None) -> None:

@@ -38,9 +38,7 @@ def check_budget_left(
     """Raise BudgetExceeded if the request cannot fit; the training decides finally when it reserves its cost."""
     standing = offered.ledger_of(account).standing()
     lefts = {share_name: standing.share.left} if standing.share else {}
-    if (
-        standing.composition == "basic"
-    ):  # under Renyi composition, many small costs add up to less than their sum
+    if standing.composition == "basic":  # under Renyi composition, many costs add up to less than their sum
         lefts["the data set's budget"] = standing.left
     for name, left in lefts.items():
         if exact(requested.epsilon) > exact(left.epsilon) or exact(requested.delta) > exact(left.delta):

@@ -49,12 +49,7 @@ class TokenUnusable(StoreUnusable):
 
 
 class TokenKey:
-    """A `SigningKey` in a token. Each signature opens a new session, so that the token may be removed in between.
-
-    Parameters
-    ----------
-    settings : SigningToken
-    """
+    """A `SigningKey` in a token. Each signature opens a new session, so that the token may be removed in between."""
 
     def __init__(self, settings: SigningToken) -> None:
         self._settings = settings

@@ -32,7 +32,7 @@ def read_json(content: bytes) -> Any:
     if b"\\u" not in content:
         with suppress(
             ValueError, RecursionError
-        ):  # msgspec's errors are ValueErrors; the exact reader explains them
+        ):  # msgspec's errors are ValueErrors: the exact reader explains
             value = msgspec.json.decode(content)
             if content.count(b":") == _count_members(value):
                 return value
@@ -63,11 +63,6 @@ def _read_exactly(content: bytes) -> Any:
     except (ValueError, RecursionError):  # their messages quote the text
         pass
     raise Malformed("the body is not JSON in UTF-8, or is nested too deeply. Correct it.")
-
-
-def read_model(model: type[Model], content: bytes) -> Model:
-    """Return a JSON body as a model."""
-    return read_value(model, read_json(content))
 
 
 def read_value(model: type[Model], value: Any) -> Model:

@@ -13,9 +13,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.server.access.keys import Caller, cached_caller, key_changes, look_up_caller
+from privlearn.server.access.keys import Caller, Role, cached_caller, key_changes, look_up_caller
 from privlearn.server.changes.commands import Command
-from privlearn.server.http.bodies import Model, read_model
+from privlearn.server.http.bodies import Model, read_json, read_value
 from privlearn.server.http.limits import Limiter, note_caller, shared_of
 from privlearn.server.http.logs import note
 from privlearn.server.http.media_types import ARROW, CSV, JSON, kind_sent
@@ -75,30 +75,22 @@ async def caller_with_key(request: Request, key: str | None) -> Caller:
 KnownCaller = Annotated[Caller, Depends(caller_of)]
 
 
-async def holder_of(caller: KnownCaller) -> Caller:
-    """Return the caller; refuse all but the holder."""
-    if not caller.is_holder:
-        raise Forbidden("only the holder may do this. Use a holder's key.")
-    return caller
+def _require_role(refusal: str, *roles: Role) -> Any:
+    """Return a dependency that provides the caller and refuses other roles."""
+
+    async def admit(caller: KnownCaller) -> Caller:
+        if caller.role not in roles:
+            raise Forbidden(refusal)
+        return caller
+
+    return Depends(admit)
 
 
-async def monitor_of(caller: KnownCaller) -> Caller:
-    """Return the caller; refuse all but monitors and the holder."""
-    if caller.role not in ("holder", "monitor"):
-        raise Forbidden("only monitors and the holder may see this. Use the key of one of them.")
-    return caller
-
-
-async def reader_of(caller: KnownCaller) -> Caller:
-    """Return the caller; refuse all but the holder and auditors, who may read the log."""
-    if caller.role not in ("holder", "auditor"):
-        raise Forbidden("only the holder and auditors may see this. Use a key of theirs.")
-    return caller
-
-
-Holder = Annotated[Caller, Depends(holder_of)]
-LogReader = Annotated[Caller, Depends(reader_of)]
-Monitor = Annotated[Caller, Depends(monitor_of)]
+Holder = Annotated[Caller, _require_role("only the holder may do this. Use a holder's key.", "holder")]
+_FOR_READERS = "only the holder and auditors may see this. Use a key of theirs."
+LogReader = Annotated[Caller, _require_role(_FOR_READERS, "holder", "auditor")]
+_FOR_MONITORS = "only monitors and the holder may see this. Use the key of one of them."
+Monitor = Annotated[Caller, _require_role(_FOR_MONITORS, "holder", "monitor")]
 
 
 async def _served(request: Request) -> Service:
@@ -124,7 +116,7 @@ def json_body(model: type[Model]) -> Callable[..., Awaitable[Model]]:
 
     async def read(request: Request, _: KnownCaller) -> Model:
         kind_sent(request, (JSON,))
-        return read_model(model, await request.body())
+        return read_value(model, read_json(await request.body()))
 
     return read
 

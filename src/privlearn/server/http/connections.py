@@ -43,12 +43,9 @@ class Connections:
     max_connections: int
     head_bytes: int
     head_seconds: float
-    waiting: dict[GuardedConnection, None] = field(
-        default_factory=dict
-    )  # ordered: the first has waited longest
-    sending: dict[GuardedConnection, None] = field(
-        default_factory=dict
-    )  # likewise, for connections in a body
+    # Ordered: the first has waited longest, for a head or in a body.
+    waiting: dict[GuardedConnection, None] = field(default_factory=dict)
+    sending: dict[GuardedConnection, None] = field(default_factory=dict)
     count: int = 0
 
     def admit(self) -> bool:

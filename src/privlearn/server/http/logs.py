@@ -89,9 +89,8 @@ class QueuedLines(logging.Handler):
 
 
 _PAUSE_SECONDS = 0.1
-_MAX_LINES = (
-    10_000  # then the caller writes, so that a slow reader slows the server instead of filling its memory
-)
+_MAX_LINES = 10_000
+"""Then the caller writes, so that a slow reader slows the server instead of filling its memory."""
 
 
 def log_to_stderr() -> None:

@@ -165,12 +165,7 @@ def read_rows(
 
 
 class PlainRows:
-    """Reads one row of JSON without a table, which would take longer than to answer it.
-
-    Parameters
-    ----------
-    schema : Schema
-    """
+    """Reads one row of JSON without a table, which would take longer than to answer it."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema

@@ -28,11 +28,6 @@ class PersonRows:
     Where the schema has a ``person`` column, each of a person's m rows weighs 1/m. Otherwise each row weighs
     1/``rows_per_person``. So one person changes a count by at most 1, and a mechanism is calibrated for one row per
     person, independently of the schema: ``NoisyCounts.calibrate(..., rows_per_person=1)``.
-
-    Parameters
-    ----------
-    rows : table, RowSource or ClusterRows
-    schema : Schema
     """
 
     def __init__(self, rows: Any, schema: Schema) -> None:

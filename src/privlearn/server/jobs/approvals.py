@@ -21,8 +21,7 @@ from typing import Any, Literal
 
 from sqlalchemy import update
 
-from privlearn.budget.composition import Amount
-from privlearn.budget.statement import Share, Standing
+from privlearn.budget.statement import Standing
 from privlearn.budget.storage import excluding
 from privlearn.errors import InvalidParameter, PrivlearnError
 from privlearn.server.access.keys import HOLDER, Caller
@@ -149,14 +148,6 @@ class Case:
     obstacle: str
     history: list[Job]
     is_own: bool
-
-    @property
-    def share(self) -> Share | None:
-        return self.standing.share
-
-    @property
-    def left(self) -> Amount:
-        return self.standing.left
 
 
 class Approvals:

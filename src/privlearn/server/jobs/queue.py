@@ -44,6 +44,7 @@ GAVE_UP = f"its process ended {MAX_ATTEMPTS} times before it was done"
 
 _LOCK = "jobs"
 NOT_BEGUN = ("waiting_for_approval", "waiting")
+_OF_REQUEST = ("dataset", "kind", "trial", "note", "purpose", "legal_basis")
 _COLUMNS = [column for column in jobs.c if column.name not in ("points", "reason")]
 
 
@@ -78,7 +79,25 @@ def submit(
         if before is not None:
             return before
         _check_quota(connection, analyst, request.trial, limits)
-        job = _insert(connection, analyst, request, guarantee, key, key_id, approval_within, version)
+        job_id, moment = secrets.token_hex(8), now()
+        connection.execute(
+            jobs.insert().values(
+                id=job_id,
+                analyst=analyst,
+                key_id=key_id,
+                version=version,
+                **guarantee.to_dict(),
+                **{name: getattr(request, name) for name in _OF_REQUEST},
+                fields=dict(request.fields),
+                decide_by="" if approval_within is None else as_text(moment + approval_within),
+                points=request.points_bytes(),
+                idempotency_key=key or None,
+                request_digest=job_kind(request.kind).digest(request),
+                state="waiting" if approval_within is None else "waiting_for_approval",
+                created=as_text(moment),
+            )
+        )
+        job = find_with(connection, job_id)
         record(connection, job)
         return job
 
@@ -162,7 +181,7 @@ def claim(store: str, turns: RoundRobin | None = None) -> Job | None:
         row = connection.execute(own_jobs.order_by(jobs.c.created).limit(1)).one()
         if (
             row.attempts > MAX_ATTEMPTS
-        ):  # not even giving up succeeded: the analyst's other jobs must not wait for it
+        ):  # giving up has failed too: the analyst's other jobs must not wait for it
             _end(connection, store, row.id, f"{FAILED}; {_spending(connection, row)}", GAVE_UP)
             return None
         held = {"state": "running", "attempts": row.attempts + 1, "lease": _lease(connection, store)}
@@ -292,38 +311,6 @@ def _spending(connection: Connection, row: Row[Any]) -> str:
     kinds = set(connection.scalars(select(entries.c.kind).where(own)))
     is_reserved = kinds and "cancelled" not in kinds
     return "what it had reserved stays spent" if is_reserved else "nothing was spent"
-
-
-def _insert(
-    connection: Connection,
-    analyst: str,
-    request: JobRequest,
-    guarantee: Guarantee,
-    key: str,
-    key_id: str,
-    approval_within: timedelta | None,
-    version: int,
-) -> Job:
-    job_id, moment = secrets.token_hex(8), now()
-    connection.execute(
-        jobs.insert().values(
-            id=job_id,
-            analyst=analyst,
-            key_id=key_id,
-            dataset=request.dataset,
-            version=version,
-            fields=dict(request.fields),
-            **guarantee.to_dict(),
-            **{name: getattr(request, name) for name in ("kind", "trial", "note", "purpose", "legal_basis")},
-            decide_by="" if approval_within is None else as_text(moment + approval_within),
-            points=request.points_bytes(),
-            idempotency_key=key or None,
-            request_digest=job_kind(request.kind).digest(request),
-            state="waiting" if approval_within is None else "waiting_for_approval",
-            created=as_text(moment),
-        )
-    )
-    return _as_job(_row(connection, job_id))
 
 
 def _row(connection: Connection, job_id: str) -> Row[Any]:

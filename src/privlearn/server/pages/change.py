@@ -15,7 +15,7 @@ from starlette.datastructures import FormData
 
 from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.server.changes.commands import Command, CommandField
-from privlearn.server.pages.choices import as_sentence, check_form_token, new_form_token
+from privlearn.server.pages.choices import check_form_token, errors_by_field, new_form_token
 from privlearn.server.pages.page import Form, Visit, text_of
 from privlearn.server.pages.signing import Holder
 from privlearn.server.refusals import Conflict, Forbidden, NotFound
@@ -140,16 +140,5 @@ def add_pages(
 
 
 def _form(visit: Visit, change: Change, typed: Typed, error: Exception | None = None) -> Response:
-    errors = {} if error is None else _errors_by_field(error, change)
+    errors = {} if error is None else errors_by_field(error, [one.name for one in change.fields])
     return visit.render("change.html", 422 if errors else 200, change=change, typed=typed, errors=errors)
-
-
-def _errors_by_field(error: Exception, change: Change) -> dict[str, str]:
-    """Return the error's sentence under the field that it begins with, or under "" for the whole form."""
-    text = str(error)
-    known = [one.name for one in change.fields]
-    first = text.split(maxsplit=1)[0].rstrip(":") if text else ""
-    if first not in known:
-        return {"": as_sentence(error)}
-    named = InvalidParameter(text.removeprefix(f"{first}: "))
-    return {first: as_sentence(named)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -142,13 +142,15 @@ def number_in(typed: Mapping[str, str], name: str) -> float:
     return float(typed[name])
 
 
-def errors_by_field(error: Exception) -> dict[str, str]:
-    """Return the error's sentence under its field, or under "" for the whole form."""
-    text = str(error)
-    field = "epsilon" if isinstance(error, BudgetExceeded) else text.partition(" ")[0]
-    return {field if field in _FIELDS_WITH_ERRORS else "": as_sentence(error)}
+def errors_by_field(error: Exception, fields: Collection[str] = _FIELDS_WITH_ERRORS) -> dict[str, str]:
+    """Return the error's sentence under the field that it begins with, or under "" for the whole form."""
+    first = str(error).partition(" ")[0]
+    field = "epsilon" if isinstance(error, BudgetExceeded) else first.rstrip(":")
+    if field not in fields:
+        return {"": as_sentence(error)}
+    return {field: as_sentence(str(error).removeprefix(f"{field}: "))}
 
 
-def as_sentence(error: Exception) -> str:
+def as_sentence(error: Exception | str) -> str:
     text = str(error).replace("legal_basis", "legal basis")
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."

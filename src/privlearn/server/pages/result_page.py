@@ -24,7 +24,7 @@ from privlearn.server.http.limits import run_heavy
 from privlearn.server.http.media_types import reading
 from privlearn.server.job_kinds.evaluate import EVALUATE, fits
 from privlearn.server.job_kinds.job_kind import JOB_KINDS, download_link
-from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE
+from privlearn.server.job_kinds.training import BYTES, GIVE_OUT_RELEASE
 from privlearn.server.jobs import results
 from privlearn.server.jobs.requests import Job, JobRequest, ResultInfo
 from privlearn.server.pages.choices import as_sentence, check_form_token, new_form_token, number_in
@@ -95,7 +95,7 @@ def cancel(visit: Visitor, id: PageId) -> Response:
 @router.get("/jobs/{id}/result")
 def result(visit: Visitor, id: PageId) -> Response:
     found, content = visit.service.fetch(visit.caller, id)
-    return download(content, found.media_type, f"{found.dataset}-{found.kind}-{found.id[:8]}")
+    return download(content, found.media_type, _file_name(found))
 
 
 @router.get("/releases")
@@ -181,12 +181,6 @@ def _group_columns(schema: Schema) -> list[str]:
     return [name for name, column in schema.columns.items() if getattr(column, "values", None)]
 
 
-@router.get("/releases/{id}/file")
-def release_file(visit: Visitor, id: PageId) -> Response:
-    found, content = visit.service.fetch(visit.caller, id, GIVE_OUT_RELEASE.name)
-    return download(content, found.media_type, _file_name(found))
-
-
 @router.get("/verify")
 def choose_file(visit: Visitor) -> Response:
     return visit.render("verify.html", proven=None)
@@ -245,4 +239,5 @@ def _part(store: str, job_id: str, kind_name: str) -> Markup:
 
 
 def _file_name(found: ResultInfo) -> str:
-    return f"{found.dataset}-{found.learner}-{found.id[:8]}.privlearn"
+    suffix = ".privlearn" if found.media_type == BYTES else ""
+    return f"{found.dataset}-{found.learner or found.kind}-{found.id[:8]}{suffix}"

@@ -162,9 +162,7 @@ def read_json_lines(lines: Iterable[str]) -> tuple[Head, Iterator[Event]]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = parse_json(
-            text
-        )  # refuses a repeated name: readers might see its first value, which no digest covers
+        found = parse_json(text)  # refuses a repeated name: no digest covers its first value
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -122,9 +122,7 @@ events = sa.Table(
     _name("action"),
     _name("dataset"),
     sa.Column("details", sa.JSON, nullable=False),
-    sa.Column(
-        "digest", sa.String(64), nullable=False, server_default=""
-    ),  # of this line and the digest before it
+    sa.Column("digest", sa.String(64), nullable=False, server_default=""),  # of this line and the one before
     sqlite_autoincrement=True,
 )
 
@@ -176,9 +174,7 @@ versions = sa.Table(
     sa.Column("source", sa.Text, nullable=False),  # where the table is
     sa.Column("schema_file", sa.Text, nullable=False),  # where the schema was
     sa.Column("schema", sa.JSON, nullable=False),
-    sa.Column(
-        "records", sa.Integer, nullable=False
-    ),  # public: counted, or expected where the count is private
+    sa.Column("records", sa.Integer, nullable=False),  # public: counted, or expected if the count is private
     _time("created"),
 )
 
