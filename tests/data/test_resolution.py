@@ -127,6 +127,14 @@ class TestTheRule:
         louder = shares_of(one, noise + 1.0)
         assert all(small <= large for small, large in zip(louder, shares_of(one, noise), strict=True))
 
+    def test_records_of_a_rare_class_count_less(self) -> None:
+        """At a rate of 3 % the loss has 4 * 0.03 * 0.97 of the curvature that it has at equal shares."""
+        target: dict[str, Any] = {"name": "ill", "classes": ["no", "yes"]}
+        rare = schema(target=target | {"rate": 0.03})
+        assert choose_resolution(rare, 10**6, 1.0) == choose_resolution(schema(target=target), 116_400, 1.0)
+        even = schema(target=target | {"rates": {"no": 1.0, "yes": 1.0}})
+        assert choose_resolution(even, 10**6, 1.0) == choose_resolution(schema(target=target), 10**6, 1.0)
+
     def test_a_table_of_lists_has_no_pairs_of_its_own(self) -> None:
         lists = {f"c{place}": COLUMNS["sex"] for place in range(5)}
         assert affordable_pairs(schema({"age": COLUMNS["age"], **lists})) == ()

@@ -122,6 +122,7 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution 
 
     Let the clarity be ``records / noise``. Features with share s add noise of at most sqrt(s) times that of the whole
     score, and are the more useful the higher the clarity. So shares grow with the clarity from 0 to their maximum.
+    If the schema states how rare a class is, records count as many times less as their curvature is smaller.
 
     Parameters
     ----------
@@ -137,7 +138,8 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution 
     Resolution or None
         None if neither bins nor pairs are useful: the centred layout then wastes less of a row's norm.
     """
-    clarity = records / math.hypot(noise, 1.0)  # sampling itself has noise: one record more or less
+    # Sampling itself has noise: one record more or less.
+    clarity = records * _relative_curvature(schema) / math.hypot(noise, 1.0)
     columns = schema.columns.values()
     category_share = sum(isinstance(column, CategoryColumn) for column in columns) / len(columns)
     bin_share = _share(MAX_BIN_SHARE * category_share, clarity, BINS_FROM)
@@ -153,6 +155,14 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution 
         pair_share=max(pair_share, MIN_SHARE) if has_stated_pairs else pair_share,
     )
     return resolution if resolution.bin_share or resolution.pair_share else None
+
+
+def _relative_curvature(schema: Schema) -> float:
+    """Return the curvature of a record's loss at the stated shares of the classes, relative to that at equal shares."""
+    shares = schema.target.shares if schema.target else None
+    if shares is None:
+        return 1.0
+    return (1.0 - sum(share**2 for share in shares)) / (1.0 - 1.0 / len(shares))
 
 
 def _share(maximum: float, clarity: float, start: float) -> float:
