@@ -22,12 +22,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def test_a_description_is_a_job(served: Served) -> None:
     before = served.spent()[0]
-    body = {"kind": "describe", "dataset": "clinic", "epsilon": 0.5, "correlations": False}
+    fields = {"correlations": False, "crosses": [["sex", "outcome"]]}
+    body = {"kind": "describe", "dataset": "clinic", "epsilon": 0.5} | fields
     job = served.finished(served.alice.post("/v1/jobs", json=body).json()["id"])
     assert served.spent()[0] == pytest.approx(before + 0.5)
     content = served.alice.get(f"/v1/results/{job['id']}/content").content
     assert verify_bytes(content).is_private
-    assert Description.from_bytes(content).certificate.records == 300
+    description = Description.from_bytes(content)
+    assert description.certificate.records == 300
+    assert description.about["crosses"] == [["sex", "outcome"]]
     key = served.alice.headers["Authorization"].removeprefix("Bearer ")
     own = {"Sec-Fetch-Site": "same-origin"}
     with httpx2.Client(base_url=served.url, headers=own, timeout=60.0, trust_env=False) as browser:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from markupsafe import Markup
 from pydantic import Field, JsonValue
@@ -27,7 +27,8 @@ class DescribeFields(JobFields):
     correlations: bool = Field(
         default=True, description="Of columns that have an order, for half of the budget."
     )
-    crosses: list[tuple[str, str]] = Field(
+    # JSON has lists and no tuples, which strict fields would insist on.
+    crosses: list[Annotated[tuple[str, str], Field(strict=False)]] = Field(
         default=[], max_length=50, description="Pairs of columns whose cross table is counted and tested."
     )
 
