@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import typer
@@ -19,6 +20,7 @@ from privlearn.cli.ask.caller import (
     write_csv,
 )
 from privlearn.cli.options import Force, check_writable
+from privlearn.cli.terminal import LateProgress
 
 
 def datasets(context: typer.Context) -> None:
@@ -65,9 +67,39 @@ def estimate(
     Example:
       privlearn ask estimate census --epsilon 0.5 --delta 1e-6
     """
-    record = client_of(context).estimate(name, epsilon=epsilon, delta=delta, learner=learner)
-    fields = {key: value for key, value in record.items() if not isinstance(value, list)}  # without the curve
-    show(context, record, [f"{key.replace('_', ' ')}: {_as_text(value)}" for key, value in fields.items()])
+    with LateProgress("estimating"):
+        record = client_of(context).estimate(name, epsilon=epsilon, delta=delta, learner=learner)
+    show(context, record, _describe_estimate(record))
+
+
+def _describe_estimate(record: dict[str, Any]) -> Iterator[str]:
+    """Yield what an estimate means, in words; numbers that a kind of job does not have are left out."""
+    costs = record["guarantee"]
+    features = f", {record['features']:,} features" if record.get("features") else ""
+    yield f"costs epsilon {costs['epsilon']:g}, delta {costs['delta']:g}; {record['rows']:,} records{features}"
+    if record.get("weakness"):
+        yield f"this guarantee is {record['weakness']}"
+    if record.get("noise_scale"):
+        kind = str(record["noise_kind"]).replace("_", "-")
+        yield f"mechanism {record['mechanism']}, {kind} noise of scale {record['noise_scale']:.3g}"
+    if record.get("noise") and record.get("margin"):
+        at_worst = f", at worst {record['worst_case']:.2g}" if record.get("worst_case") else ""
+        yield f"noise in a prediction {record['noise']:.2g}{at_worst}; margin without noise {record['margin']:.2g}"
+    if (lost := record.get("lost")) is not None:
+        yield f"privacy costs about {lost:.0%} of what a model gains over a constant prediction"
+    if quality := record.get("quality"):
+        low, high = quality["range"]
+        yield (
+            f"expected {quality['measure']} {quality['expected']:.2f} ({low:.2f} to {high:.2f}), "
+            f"{quality['without_privacy']:.2f} without privacy"
+        )
+    if record.get("verdict"):
+        yield f"verdict: {record['verdict']}"
+    for verdict in ("clear", "noisy"):
+        rows, loss = (record.get(name, {}).get(verdict) for name in ("smallest_rows", "smallest_epsilon"))
+        levers = [f"{rows:,} records"] * (rows is not None) + [f"epsilon {loss:.2g}"] * (loss is not None)
+        if levers:
+            yield f"{verdict} from {' or '.join(levers)}"
 
 
 def synthetic(
