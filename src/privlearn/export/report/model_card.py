@@ -40,7 +40,7 @@ class ModelCard(Report):
             "task": {"type": task},
             "dataset": {"name": properties.evaluation.about["dataset"], "type": "private"},
             "metrics": [
-                {"type": name, "value": float(one.value), "name": str(one)} for name, one in known.items()
+                {"type": name, "value": float(one.value), "name": name} for name, one in known.items()
             ],
         }
         return metadata | {
