@@ -164,7 +164,7 @@ def check_strength(guarantee: Guarantee, records: int, accepted: bool) -> None:
     weak = weakness(guarantee, records)
     if weak and not accepted:
         raise InvalidParameter(
-            f"this guarantee is {weak}. Take a smaller epsilon or delta; or accept it as it is, and every certificate "
-            "says so: accept_weak_privacy=True in Python, --accept-weak-privacy in a command, "
-            "accept_weak_privacy = true in a file"
+            f"this guarantee is {weak}. Use a smaller epsilon or delta, or confirm it, which every certificate states: "
+            "accept_weak_privacy=True in Python, --accept-weak-privacy in a command, accept_weak_privacy = true in a "
+            "file"
         )

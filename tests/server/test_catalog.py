@@ -233,7 +233,7 @@ def test_a_target_is_needed(tmp_path: Path) -> None:
     [
         ('model = "regression"', SchemaError, "has classes"),
         ('model = "svm"\nloss = "logistic"', InvalidParameter, "loss must be one of"),
-        ('model = "logistic"\nprobability = true', InvalidParameter, "goes with the model svm"),
+        ('model = "logistic"\nprobability = true', InvalidParameter, "is for the model svm"),
     ],
 )
 def test_learners_that_do_not_fit_are_refused_at_the_start(

@@ -32,6 +32,6 @@ def make_estimator(model: str, settings: dict[str, Any], *, probability: bool = 
         raise InvalidParameter(f"the model must be {' or '.join(MODELS)}, not {model}{hint}")
     if probability and MODELS[model] is not PrivateSVC:
         raise InvalidParameter(
-            "probability goes with the model svm: logistic always has probabilities, regression never"
+            "probability is for the model svm: logistic always has probabilities, regression never"
         )
     return MODELS[model](**settings, **({"probability": True} if probability else {}))

@@ -216,7 +216,7 @@ def calibrate_mechanism(
             f"regularize_towards goes with objective and output perturbation, not with {kind.title}: leave it out"
         )
     if reason := kind.explain_refusal(task, noise):
-        raise InvalidParameter(f"{kind.title} does not fit: {reason}. Take mechanism='output'")
+        raise InvalidParameter(f"{kind.title} does not fit: {reason}. Use mechanism='output'")
     if noise != "gaussian" and not kind.answers_questions:
         guarantee = Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
     chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
@@ -236,7 +236,7 @@ def _refuse_scores(task: Task, kind: Kind, noise: str, calibration: str) -> None
     if not covered:
         raise InvalidParameter(
             "probability=True needs Gaussian noise (delta above 0), tight calibration and two "
-            "classes, or softmax, which has probabilities: leave it out, or take PrivateLogisticRegression"
+            "classes, or softmax, which has probabilities: leave it out, or use PrivateLogisticRegression"
         )
 
 
@@ -285,7 +285,7 @@ def _refuse_loose_tolerance(requested: float, calibrated: ReleaseMechanism) -> N
     if calibrated.task.tolerance == requested and share > _MAX_TOLERANCE_SHARE:
         raise InvalidParameter(
             f"tolerance = {requested:g} is too loose: the noise that it needs would be {share:.2g} times the "
-            f"mechanism's own. Take tolerance='auto', or at most {requested * _MAX_TOLERANCE_SHARE / share:.1g}"
+            f"mechanism's own. Use tolerance='auto', or at most {requested * _MAX_TOLERANCE_SHARE / share:.1g}"
         )
 
 

@@ -56,7 +56,7 @@ def _to_fourier(estimator: PrivateEstimator, kernel: Kernel, rows: TrainingRows)
     if not isinstance(kernel, ShiftInvariantKernel):
         raise InvalidParameter(
             f"the kernel {kernel.name!r} needs public points: pass {PUBLIC_POINTS}, unlabelled points like "
-            f"those you will predict; or take one of {', '.join(kernel_names(ShiftInvariantKernel))}"
+            f"those you will predict; or use one of {', '.join(kernel_names(ShiftInvariantKernel))}"
         )
     if base is None:
         raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
@@ -106,13 +106,13 @@ def _simulate_landmarks(
         )
     if base is None:
         raise InvalidParameter(
-            "points cannot be made up for a kernel over objects: bring public_points=[...]"
+            "points cannot be simulated for a kernel over objects: pass public_points=[...]"
         )
     max_count, seed = _LANDMARK_COUNTS[-1], estimator.fourier_seed
     if isinstance(base, SchemaEncoder):
         encoded = base.encode(uniform_table(base.schema, max_count, seed))
     elif isinstance(base, MapEncoder):
-        raise InvalidParameter("points cannot be made up for a feature map: bring public_points=[...]")
+        raise InvalidParameter("points cannot be simulated for a feature map: pass public_points=[...]")
     else:
         encoded = base.encode(uniform_ball(base.n_features, base.clip_bound, max_count, seed))
     for count in _LANDMARK_COUNTS:
@@ -184,7 +184,7 @@ def _check_function_release(estimator: PrivateEstimator) -> None:
     if estimator.noise not in ("auto", "gaussian") or estimator.calibration != "tight":
         raise InvalidParameter(
             "mechanism='function_release' has Gaussian noise and the tight calibration: leave noise and "
-            "calibration out, or take mechanism='output'"
+            "calibration out, or use mechanism='output'"
         )
     if estimator.delta == 0 and estimator.make_guarantee().is_private:
         raise InvalidParameter("mechanism='function_release' needs delta > 0: pass delta=1e-6")

@@ -82,7 +82,7 @@ def session_gap(task: Task, kernel: Kernel, dimension: int) -> float:
     if math.isinf(min_gap):
         raise InvalidParameter(
             f"regularization = {task.regularization:g} is too small for this kernel: rounding errors would keep the "
-            "solver from proving its result on some tables. Take regularization='auto', a larger number, or a smaller C"
+            "solver from proving its result on some tables. Use regularization='auto', a larger number, or a smaller C"
         )
     return max(default_gap(task.regularization), min_gap)
 
@@ -126,7 +126,7 @@ def exact_functions(rows: TrainingRows, features: Any, kernel: Kernel, kernel_ta
     else:
         dual = np.array([minimise_kernel(problem, gap=gap).dual for problem in problems])
     if float(np.max(np.sum(np.abs(dual), axis=1))) > kernel_task.max_dual_sum * (1.0 + 1e-6):
-        raise SolverError("the solver's coefficients exceed their bound: take a stronger regularization")
+        raise SolverError("the solver's coefficients exceed their bound: use a stronger regularization")
     return dual
 
 

@@ -261,7 +261,7 @@ def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
     shape = matrix.shape
     if len(shape) < 2 and matrix.dtype.kind in "OSU":
         raise DataError(
-            "these are texts or other objects, not rows of numbers: take a kernel that reads them, kernel=k with a "
+            "these are texts or other objects, not rows of numbers: use a kernel that reads them, kernel=k with a "
             "public kernel_bound=..., and leave out norm_bound and column_bounds; or pass schema=... for a table"
         )
     if len(shape) != 2:

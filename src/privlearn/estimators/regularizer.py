@@ -40,7 +40,7 @@ def public_coefficients(
         return None
     if loss.argument == "classes" or not math.isfinite(loss.smoothness):
         raise InvalidParameter(
-            f"regularize_towards is not available for the {loss.name} loss. Take a smooth margin loss, one class "
+            f"regularize_towards is not available for the {loss.name} loss. Use a smooth margin loss, one class "
             "against the rest: loss='logistic' or 'huber_hinge'"
         )
     if rows.landmarks is not None or rows.on_cluster:

@@ -92,7 +92,7 @@ class Uncertainty:
         if isinstance(self.release.model.encoder, KernelEncoder):
             reason = "its coefficients belong to a kernel's public points"
         if self.release.refinement is not None:
-            reason = "it was refined, and the noise is known for its origin only: take release.origin"
+            reason = "it was refined, and the noise is known for its origin only: use release.origin"
         if reason is not None:
             raise InvalidParameter(f"no intervals are known for this release: {reason}")
         if self.curvature is None and self.kind == "confidence":

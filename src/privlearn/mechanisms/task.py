@@ -164,7 +164,7 @@ class Task:
         if not MIN_REGULARIZATION <= self.regularization <= MAX_REGULARIZATION:
             size, other = ("small", "smaller") if self.regularization < 1.0 else ("large", "larger")
             raise InvalidParameter(
-                f"regularization = {self.regularization:g} is too {size}. Take regularization='auto', a number from "
+                f"regularization = {self.regularization:g} is too {size}. Use regularization='auto', a number from "
                 f"{MIN_REGULARIZATION:g} to {MAX_REGULARIZATION:g}, or a {other} C"
             )
 
@@ -208,7 +208,7 @@ class Task:
         if max(result.tolerance, result.gap) >= UNREACHABLE:
             raise InvalidParameter(
                 f"regularization = {strength:g} is too small: rounding errors would keep the solver from proving its "
-                "result on some tables. Take regularization='auto', a larger number, or a smaller C"
+                "result on some tables. Use regularization='auto', a larger number, or a smaller C"
             )
         return result
 

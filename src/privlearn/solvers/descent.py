@@ -78,7 +78,7 @@ def not_certified(tolerance: float) -> SolverError:
     """Return the error of a solver that misses its tolerance."""
     return SolverError(
         f"the minimiser could not certify a gradient norm of {tolerance:g}: "
-        "ask for a larger tolerance or a stronger regularization"
+        "use a larger tolerance or a stronger regularization"
     )
 
 

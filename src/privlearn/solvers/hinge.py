@@ -122,7 +122,7 @@ class _InteriorPoint:
                 state = self._advance(state, share)
         raise SolverError(
             f"the minimiser could not certify a duality gap of {target:g} for the hinge loss: "
-            "ask for a stronger regularization or take loss='huber_hinge'"
+            "use a stronger regularization or loss='huber_hinge'"
         )
 
     def certified_gap(self, state: _State) -> float:

@@ -235,7 +235,7 @@ class FeaturesOnCluster(EncodedRows):
 def check_loss(smoothness: float) -> None:
     """Raise InvalidParameter for a loss that cannot be solved by sums over partitions."""
     if math.isinf(smoothness):
-        raise InvalidParameter("loss='hinge' needs all rows in memory: take loss='huber_hinge' on a cluster")
+        raise InvalidParameter("loss='hinge' needs all rows in memory: use loss='huber_hinge' on a cluster")
 
 
 def _refuse() -> NoReturn:

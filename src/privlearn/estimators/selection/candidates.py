@@ -101,7 +101,7 @@ def _check_values(name: str, values: Any) -> None:
     if not values:
         raise InvalidParameter(f"the grid's {name} is empty: list at least one value")
     if any(isinstance(value, numbers.Real) and math.isnan(value) for value in values):
-        raise InvalidParameter(f"the grid's {name} has a NaN: take it out")
+        raise InvalidParameter(f"the grid's {name} has a NaN: remove it")
 
 
 def _check_number(candidates: list[Parameters]) -> None:
@@ -117,7 +117,7 @@ def _check_number(candidates: list[Parameters]) -> None:
     for index, candidate in enumerate(candidates):
         if any(same_parameters(candidate, other) for other in candidates[:index]):
             raise InvalidParameter(
-                "param_grid lists a candidate twice: take the repetition out, it would cost budget"
+                "param_grid lists a candidate twice: remove the repetition, which would cost budget"
             )
 
 

@@ -182,6 +182,6 @@ def kernel_rounding(kernel: Kernel, dimension: int) -> float:
         settings = "".join(f" {name}={getattr(kernel, name):g}" for name in kernel.settings)
         raise InvalidParameter(
             f"the kernel {kernel.name!r} with{settings} on {dimension} features cannot be computed precisely enough "
-            "for the guarantee: take a smaller gamma or degree"
+            "for the guarantee: use a smaller gamma or degree"
         )
     return bound

@@ -24,7 +24,7 @@ def check_name(name: str) -> str:
     allowed = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
     if not allowed or len(name) > 64:
         raise ValueError(
-            f"the name {name!r} stands in addresses: take up to 64 letters, digits, - and _, e.g. census-2021"
+            f"the name {name!r} stands in addresses: use up to 64 letters, digits, - and _, e.g. census-2021"
         )
     return name
 
@@ -166,7 +166,7 @@ class DataSet(PublicModel):
     @model_validator(mode="after")
     def _can_be_composed(self) -> DataSet:
         if self.composition == "renyi" and self.delta == 0:
-            raise ValueError('composition: "renyi" needs a delta above 0: give delta = 1e-6, or take "basic"')
+            raise ValueError('composition: "renyi" needs a delta above 0: give delta = 1e-6, or use "basic"')
         return self
 
     @model_validator(mode="after")

@@ -134,7 +134,7 @@ class OfferedDataSet:
         """Return the recipe of an offered learner."""
         if learner not in self.learners:
             raise NotFound(
-                f"data set {self.name!r} offers no such learner: take one of {', '.join(self.learners)}"
+                f"data set {self.name!r} offers no such learner: use one of {', '.join(self.learners)}"
             )
         return self.learners[learner]
 

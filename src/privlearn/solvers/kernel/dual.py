@@ -112,8 +112,8 @@ def minimise_kernel(
     result = minimise(gram, losses, problem.total, gap, progress)
     if not result.gap <= gap:
         raise SolverError(
-            f"the kernel machine could not certify a gap of {gap:g}: ask for a larger gap or a stronger "
-            "regularization, or take loss='huber_hinge'"
+            f"the kernel machine could not certify a gap of {gap:g}: use a larger gap or a stronger "
+            "regularization, or use loss='huber_hinge'"
         )
     dual[rows] = gram.dual(result.alpha)
     distance = certified_kernel_distance(problem.regularization, result.gap)

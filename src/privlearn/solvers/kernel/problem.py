@@ -70,7 +70,7 @@ class KernelProblem:
             check_vector("offsets", self.offsets, len(self.gram))
             if math.isinf(self.loss.smoothness):
                 raise InvalidParameter(
-                    "offsets need a loss with a bounded second derivative: take loss='huber'"
+                    "offsets need a loss with a bounded second derivative: use loss='huber'"
                 )
         if not 0 <= self.gram_error < math.inf:
             raise InvalidParameter(

@@ -141,7 +141,7 @@ class _Reader:
             if sign == "~" and self._next("(", "+", "*", ":") is not None:
                 raise InvalidParameter(
                     f"the outcome of the formula {self._text!r} must be one column. For the logarithm of an outcome, "
-                    "add a column with it to the table and to the schema, or take the family poisson."
+                    "add a column with it to the table and to the schema, or use the family poisson."
                 )
             raise _unreadable(self._text, f"without {sign!r}")
 

@@ -121,7 +121,7 @@ def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple
         outcome |= {"lower": column.lower, "upper": column.upper}
     else:
         raise InvalidParameter(
-            f"{name!r} is neither a number nor a list of two classes. Take another outcome."
+            f"{name!r} is neither a number nor a list of two classes. Use another outcome."
         )
     kind = "classes" if "event" in outcome else "number"
     chosen = family_of(family or ("logistic" if kind == "classes" else "linear"))
@@ -141,7 +141,7 @@ def _read_classes(name: str, column: CategoryColumn, target: Target | None) -> d
     if len(labels) != 2:
         raise InvalidParameter(
             f"{name!r} has {len(labels)} classes, and a logistic model explains two. Merge classes in the schema "
-            "(merge: {...}), or take another outcome."
+            "(merge: {...}), or use another outcome."
         )
     return {"reference": str(labels[0]), "event": str(labels[1]), "classes": classes}
 
