@@ -228,7 +228,8 @@ def forged_about(found: Moments, change: Callable[[dict[str, Any]], object]) -> 
     """Return the same sum with other public parameters, and a certificate that agrees with them."""
     about = json.loads(json.dumps(found.about))
     change(about)
-    subject = {**found.certificate.subject, "about_sha256": digest_of(json_bytes(about))}
+    named = {"targets": about["targets"], "about_sha256": digest_of(json_bytes(about))}
+    subject = {**found.certificate.subject, **named}
     certificate = replace(found.certificate, subject=subject)
     return Moments(found.tables, about, certificate)
 
