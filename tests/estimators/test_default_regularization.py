@@ -14,11 +14,12 @@ from privlearn import Guarantee, PrivateLogisticRegression
 from privlearn.accounting import gaussian_ratio
 from privlearn.data import census_schema, simulated_census
 from privlearn.estimators import default_regularization
-from privlearn.mechanisms import Task
+from privlearn.mechanisms import ObjectivePerturbation, Task
 from privlearn.mechanisms.statistics import Centring
-from privlearn.solvers import Huber, HuberHinge, Logistic
+from privlearn.solvers import Huber, HuberHinge, Logistic, Multinomial
 
 TASK = Task(Logistic(), 36_000, 185, 1, 1.0, 1e-10, "replace_one")
+GUARANTEE = Guarantee(1.0, 1e-5, "zero_out")
 WAYS = [("objective", "gaussian"), ("objective", "norm_gamma"), ("output", "gaussian"), ("output", "laplace")]
 
 
@@ -94,6 +95,20 @@ def test_numbers_in_more_columns_than_records_are_shrunk_like_centred_ones() -> 
     centred = replace(wide, centring=Centring(1_001, 1.0, mean_noise_scale=30.0, count_noise_scale=40.0))
     found = [strength(task, 1.0, "objective", "gaussian") for task in (narrow, wide, centred)]
     assert found[0] < found[1] == found[2]
+
+
+@pytest.mark.parametrize(("total", "leans"), [(5_000, True), (500_000, False)])
+def test_softmax_leans_to_more_shrinkage_where_noise_drowns_most_directions(total: int, leans: bool) -> None:
+    """The formulas of docs/theory/regularization.md, with the noise of the mechanism itself."""
+    rows = Task(Multinomial(), total, 10 * 60, 1, 1.0, 1e-10, "zero_out", classes=10)
+    task = replace(rows, regularization=default_regularization(rows, GUARANTEE, "objective", "gaussian"))
+    mechanism = ObjectivePerturbation.calibrate(task, GUARANTEE, "gaussian", "tight")
+    sigma, size = mechanism.noise_scale, 2.0 / 3.0 / math.sqrt(2.0)
+    usual = sigma / (size * (1.0 + math.log(9.0)))
+    flat = sigma**2 * 60 / (total * 0.09 * size**2)
+    wanted = usual * max(flat / usual, 1.0) ** (1.0 / 3.0)
+    assert total * task.regularization == pytest.approx(wanted, rel=0.02)  # noise_scale covers rounding too
+    assert (flat > usual) == leans
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from privlearn import (
     Guarantee,
@@ -80,6 +82,9 @@ CATEGORIES = OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore", sparse_
         ),
         ColumnTransformer([("a", PolynomialFeatures(2), [0]), ("b", "passthrough", [1])]),
         ColumnTransformer([("a", CATEGORIES, [0])], remainder="passthrough"),
+        RBFSampler(random_state=0),
+        GaussianRandomProjection(2, random_state=0),
+        SparseRandomProjection(2, random_state=0),
     ],
 )
 @pytest.mark.filterwarnings("ignore")  # there is no ledger
@@ -100,6 +105,11 @@ def test_transformers_that_read_no_row_are_accepted(step: Any) -> None:
         ColumnTransformer([("a", StandardScaler(), [0])]),
         ColumnTransformer([("a", PolynomialFeatures(2), lambda table: [0])]),
         ColumnTransformer([("a", PolynomialFeatures(2), [0])], remainder=StandardScaler()),
+        RBFSampler(gamma="scale", random_state=0),
+        RBFSampler(random_state=np.random.RandomState(0)),
+        Nystroem(n_components=5, random_state=0),
+        GaussianRandomProjection(random_state=0, eps=0.9),
+        GaussianRandomProjection(2),
     ],
 )
 def test_transformers_that_read_rows_are_refused(step: Any) -> None:

@@ -167,6 +167,7 @@ MUTANTS = [
     Mutant("public mean of points that see themselves", "privlearn.features.landmarks:UnitLandmarkFeatures.__init__", "landmarks.leave_one_out_features()", "landmarks.transform(landmarks.public_points)", ("features/test_unit_landmarks.py",)),
     Mutant("public mean of the rows at hand", "privlearn.features.landmarks:UnitLandmarkFeatures._fill", "self.mean", "rows.mean(axis=0)", ("features/test_unit_landmarks.py", "features/test_feature_maps.py")),
     Mutant("wide rows of numbers are shrunk as classes are", "privlearn.estimators.calibration:_flat_balance", "task.centring is not None or task.dimension > task.total", "task.centring is not None", ("estimators/test_default_regularization.py",)),
+    Mutant("softmax of few rows is shrunk as of many", "privlearn.estimators.calibration:_softmax_balance", "max(usual, float(usual ** (1.0 - _FLAT_WEIGHT) * flat**_FLAT_WEIGHT))", "usual", ("estimators/test_default_regularization.py",)),
     Mutant("a release forgets that its landmark rows have full length", "privlearn.release.encoders:encoder_from_dict", "record.get('unit', False) is True", "False", ("estimators/test_landmark_rows.py",)),
     Mutant("theorems about the kernel get other rows", "privlearn.estimators.kernel_features:_to_landmarks", "estimator.mechanism not in KERNEL_SPACE_MECHANISMS", "True", ("estimators/test_landmark_rows.py",)),
     Mutant("gamma from the rows", "privlearn.estimators.kernel_features:lift", """

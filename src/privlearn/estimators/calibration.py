@@ -25,6 +25,7 @@ _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
 _LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
+_FLAT_WEIGHT = 1 / 3  # of equal curvatures against decaying ones, on the scale of log k
 _TARGET_DEVIATION = (
     0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
 )
@@ -49,7 +50,7 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     `_flat_balance`; it matters for few rows. Two classes where a person may weigh more than one record: the geometric
     mean of the first and the last, see `_heavy_balance`.
 
-    Softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
+    Softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), and more for little N epsilon: see `_softmax_balance`.
 
     Output perturbation: the noise in a prediction is sigma / k for any dimension: k = (0.08 sigma sqrt(N))^(2/3),
     or, where few directions share the curvature and shrinkage costs less, sqrt(0.1 sigma N / d).
@@ -148,19 +149,36 @@ def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
     In scores over directions whose curvatures fall like a power, the noise adds up to about sigma^2 / k and the
     shrinkage to k size^2. Two classes that differ by log-odds of size tau have coefficients of size tau / sqrt(2)
     each. With K classes the same odds against K - 1 rivals need scores that differ by log(K - 1) more.
+
+    The risk rises faster below the best k than above, the more so the more directions the noise exceeds. So where equal
+    curvatures would need a larger k, it is moved a third of the way there.
     """
     size = _LOG_ODDS * (1.0 + math.log(task.classes - 1)) / math.sqrt(2.0)
 
     def balance(strength: float) -> float:
         slack = task.jacobian_slack(strength / task.total)
-        if noise != "gaussian":
-            return _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise) / size
-        curve = GaussianObjectiveCurves(slack, corners=task.corners)
-        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta, curve=curve)
-        return task.gradient_sensitivity / ratio / size
+        if noise == "gaussian":
+            curve = GaussianObjectiveCurves(slack, corners=task.corners)
+            ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta, curve=curve)
+            deviation = task.gradient_sensitivity / ratio
+        else:
+            deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
+        usual, flat = deviation / size, _flat_softmax_balance(task, deviation)
+        return max(usual, float(usual ** (1.0 - _FLAT_WEIGHT) * flat**_FLAT_WEIGHT))
 
     lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon)
     return _solve(balance, lower)
+
+
+def _flat_softmax_balance(task: Task, deviation: float) -> float:
+    """Return the same k if all directions that rows fill have the same curvature.
+
+    It is sigma^2 / (a size^2) with a = N p (1 - p) / d for classes of probability p = 1 / K. The noise drowns how sure
+    a model could be against many rivals, so sizes are those of two classes.
+    """
+    curvature = task.total * (1.0 - 1.0 / task.classes) / task.classes
+    directions = min(task.dimension / task.classes, _SEPARATOR**2)
+    return 2.0 * deviation**2 * directions / (curvature * _LOG_ODDS**2)
 
 
 def _solve(balance: Callable[[float], float], lower: float) -> float:

@@ -242,8 +242,10 @@ def _reads_rows(step: Any) -> bool:
     """Return whether a step is fitted on rows; not if it is frozen, tagged as stateless, or made of such parts."""
     from sklearn.compose import ColumnTransformer  # slow to import: only behind a pipeline
     from sklearn.frozen import FrozenEstimator
+    from sklearn.kernel_approximation import RBFSampler
     from sklearn.pipeline import FeatureUnion, Pipeline
     from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer
+    from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
     from sklearn.utils import get_tags
 
     if step is None or isinstance(step, str | FrozenEstimator):
@@ -266,6 +268,14 @@ def _reads_rows(step: Any) -> bool:
             # An unknown category must not raise, and counts of categories must not decide.
             fixed = not isinstance(step.categories, str) and step.handle_unknown == "ignore"
             return not (fixed and step.min_frequency is None and step.max_categories is None)
+        case RBFSampler(gamma=size, random_state=seed) if type(step) is RBFSampler:
+            return isinstance(size, str) or not isinstance(seed, int)
+        case (
+            GaussianRandomProjection(n_components=size, random_state=seed)
+            | SparseRandomProjection(n_components=size, random_state=seed)
+        ) if type(step) in (GaussianRandomProjection, SparseRandomProjection):
+            # They draw directions by the number of columns; only "auto" looks at the number of rows.
+            return isinstance(size, str) or not isinstance(seed, int)
     try:
         return bool(get_tags(step).requires_fit)
     except AttributeError:  # the step has no tags
