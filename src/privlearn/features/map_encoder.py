@@ -33,6 +33,13 @@ class MapEncoder:
         Number of features, intercept included.
     row_bound : float
         The bound of the encoded rows without the constant feature.
+
+    Examples
+    --------
+    >>> from privlearn.features.texts import TextFeatures
+    >>> rows = MapEncoder(TextFeatures(dimension=64)).encode(["to be or not to be", ""])
+    >>> rows.shape, [round(float(norm), 3) for norm in (rows**2).sum(axis=1)]  # an empty text has the constant alone
+    ((2, 65), [1.0, 0.05])
     """
 
     norm_bound = 1.0

@@ -35,7 +35,16 @@ RawEncoder = SchemaEncoder | ArrayEncoder | MapEncoder
 
 
 class FourierEncoder:
-    """Encode rows, then map them to random Fourier features of norm 1 from a public seed."""
+    """Encode rows, then map them to random Fourier features of norm 1 from a public seed.
+
+    Examples
+    --------
+    >>> from privlearn.features import kernel_from_name
+    >>> features = FourierFeatures(kernel_from_name("rbf"), n_inputs=2, n_pairs=3, seed=0)
+    >>> rows = FourierEncoder(ArrayEncoder(1.0, 2, fit_intercept=False), features).encode([[0.6, 0.8]])
+    >>> rows.shape, round(float((rows**2).sum()), 3)
+    ((1, 6), 1.0)
+    """
 
     def __init__(self, base: RawEncoder, features: FourierFeatures) -> None:
         self.base = base
@@ -63,6 +72,13 @@ class KernelEncoder:
         Whether rows have full length around the mean of the points, as in `UnitLandmarkFeatures`.
     seed : int, optional
         Seed of points that were drawn at random.
+
+    Examples
+    --------
+    >>> from privlearn.features import kernel_from_name
+    >>> encoder = KernelEncoder(ArrayEncoder(1.0, 1, fit_intercept=False), kernel_from_name("rbf"), [[0.0], [1.0]])
+    >>> encoder.encode([[0.0]]).round(3)
+    array([[1.   , 0.368]])
     """
 
     def __init__(

@@ -26,7 +26,14 @@ def conjugate_gradients(
     residual_norm: float,
     max_products: int = MAX_PRODUCTS,
 ) -> tuple[Any, bool]:
-    """Solve ``product_with(x) = right``; return x and whether the residual's norm is at most ``residual_norm``."""
+    """Solve ``product_with(x) = right``; return x and whether the residual's norm is at most ``residual_norm``.
+
+    Examples
+    --------
+    >>> matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> conjugate_gradients(lambda x: matrix @ x, lambda residual: residual, np.array([3.0, 4.0]), residual_norm=1e-12)
+    (array([1., 1.]), True)
+    """
     solution = np.zeros_like(right)
     residual = right.copy()
     scaled = precondition(residual)

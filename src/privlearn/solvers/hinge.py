@@ -79,7 +79,15 @@ def minimise_hinge(
 
 
 def minimise_dual(problem: Problem, gap: float) -> Array:
-    """Return the dual variables, one for each row, for any number of features."""
+    """Return the dual variables, one for each row, for any number of features.
+
+    Examples
+    --------
+    >>> from privlearn.solvers.losses import Hinge
+    >>> problem = Problem(np.eye(2), np.array([1.0, -1.0]), Hinge(), regularization=1.0, total=2)
+    >>> minimise_dual(problem, gap=1e-9).round(6)
+    array([1., 1.])
+    """
     method = _InteriorPoint(problem)
     alpha = np.zeros(len(method.counted))
     alpha[method.counted] = method.solve(gap, None)[0].alpha

@@ -248,7 +248,19 @@ def minimise_summed(
     tolerance: float,
     progress: Progress | None = None,
 ) -> Solution:
-    """Run `solve.minimise` over several partitions, for a loss with a bounded second derivative."""
+    """Run `solve.minimise` over several partitions, for a loss with a bounded second derivative.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from privlearn.solvers import Logistic, Problem
+    >>> problem = Problem(np.array([[1.0]]), np.array([1.0]), Logistic(), regularization=0.1, total=2)
+    >>> halves = [PartitionRows(Objective(problem)), PartitionRows(Objective(problem))]
+    >>> partitions = SimpleNamespace(count=2, dimension=1, is_sparse=False, offset_bound=0.0)
+    >>> partitions.total = lambda answer, *arguments: sums_in_order([answer(rows, *arguments) for rows in halves])
+    >>> minimise_summed(partitions, Logistic(), 0.1, None, tolerance=1e-9).coefficients.round(4)
+    array([1.6335])
+    """
     tilt = np.zeros(partitions.dimension) if linear is None else linear
     start = _warm_start(partitions, loss, regularization, tilt)
     objective = SummedObjective(partitions, loss, regularization, tilt)
@@ -263,7 +275,19 @@ def minimise_summed_multinomial(
     tolerance: float,
     progress: Progress | None = None,
 ) -> Solution:
-    """Run `multinomial.minimise_multinomial` over several partitions; ``coefficients`` has shape (n_classes, d)."""
+    """Run `multinomial.minimise_multinomial` over several partitions; ``coefficients`` has shape (n_classes, d).
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from privlearn.solvers.problem import Rows
+    >>> scales, linear = np.full(2, 0.5), np.zeros(2)
+    >>> softmax = Softmax(Rows(np.array([[1.0], [-1.0]]), 1.0), np.array([0, 1]), 2, 1.0, scales, 1.0, linear)
+    >>> partitions = SimpleNamespace(count=2, dimension=1, is_sparse=False, offset_bound=0.0)
+    >>> partitions.total = lambda answer, *arguments: sums_in_order([answer(PartitionRows(softmax), *arguments)])
+    >>> minimise_summed_multinomial(partitions, 2, 0.1, None, tolerance=1e-9).coefficients.round(4).tolist()
+    [[1.064], [-1.064]]
+    """
     start = np.zeros(n_classes * partitions.dimension)
     objective = SummedSoftmax(
         partitions, n_classes, regularization, start if linear is None else linear.ravel()

@@ -67,6 +67,12 @@ class ArrayEncoder:
         The bound of the encoded rows without the constant feature.
     clip_bound : float
         The bound of the raw rows, as given.
+
+    Examples
+    --------
+    >>> ArrayEncoder(norm_bound=2.0, n_features=2).encode([[2.0, 0.0], [3.0, 4.0]]).round(3)  # the second is clipped
+    array([[0.975, 0.   , 0.224],
+           [0.585, 0.78 , 0.224]])
     """
 
     norm_bound = 1.0
@@ -240,6 +246,13 @@ class CentredEncoder:
     ----------
     dimension : int
         Number of features, the same as of ``base``.
+
+    Examples
+    --------
+    >>> encoder = CentredEncoder(ArrayEncoder(1.0, 2, fit_intercept=False), mean=np.array([0.5, 0.25]), radius=0.25)
+    >>> encoder.encode([[0.6, 0.35], [0.1, -0.05]]).round(3)  # the second is farther than the radius
+    array([[ 0.4,  0.4],
+           [-0.8, -0.6]])
     """
 
     def __init__(self, base: Any, mean: Array, radius: float) -> None:
