@@ -106,8 +106,7 @@ class Charge:
         # Without a ledger this guarantee holds all the same; it is only not added to those of other results.
         if budget is None:
             return self._run(compute)
-        # The reservation is durable before the first row is touched: a crash wastes budget, and never overspends
-        # it.
+        # The reservation is durable before the first row is touched: a crash may waste budget, never overspend it.
         with budget.reserve(self.cost, self.purpose, self._digest) as reservation:
 
             def compute_and_commit() -> Result:

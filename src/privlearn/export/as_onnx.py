@@ -182,6 +182,7 @@ class _Cell:
 
 
 def _outputs(graph: _Graph, card: Scorecard) -> list[Any]:
+    """Add the formula of `scorecard.py`, whose C, Q, F and R are the sums and squares here; return the outputs."""
     form = card.file.model_dump()
     cells = {column.name: _Cell(graph, column, rules_of(column.model_dump(), form)) for column in card.inputs}
     first = graph.call("Mul", cells[card.inputs[0].name].weight, 0.0)  # zeros, as many as there are rows

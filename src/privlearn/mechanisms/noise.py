@@ -37,8 +37,7 @@ def exactly(
     known, bits = [0] * count, 0
     while True:
         more = bits or FIRST_BITS
-        # The digits drawn so far stay: a real is one infinite string of bits, read only as far as the answer
-        # needs it.
+        # The digits drawn so far stay: a real is one infinite string of bits, read only as far as the answer needs it.
         known = [digits << more | randomness.bits(more) for digits in known]
         bits += more
         # Another thread may change the precision: then balls are larger or smaller, but still contain the reals.

@@ -70,8 +70,7 @@ class OutputPerturbation(ReleaseMechanism):
         cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> OutputPerturbation:
         cls.check_combination(noise, calibration)
-        # The tolerance adds to the sensitivity here, so a hundredth of it is chosen unless the caller asks
-        # for less.
+        # The tolerance adds to the sensitivity here, so a hundredth of it is chosen unless the caller asks for less.
         task = task.certifiable(negligible=None if guarantee.is_private else PLAIN_TOLERANCE)
         unit = cls(task, guarantee, noise, calibration, noise_scale=math.nan)
         return cls(task, guarantee, noise, calibration, unit._min_scale() if guarantee.is_private else 0.0)

@@ -87,8 +87,7 @@ def pair_masks(
         low, high = min(party, other), max(party, other)
         key = derive_key(agree(secret, public), session, "pair mask", round, low, high, question=question)
         mask = _stream(key, session.dimension)
-        # Arithmetic is modulo 2**64 on both sides, so the two masks of a pair cancel exactly, not only up to
-        # rounding.
+        # Arithmetic is modulo 2**64 on both sides, so the two masks of a pair cancel exactly, not only up to rounding.
         total = total + mask if party == low else total - mask
     return total
 
@@ -191,8 +190,7 @@ def unmask(
     """Return the sum of the masked vectors without their masks; every opened key must be the advertised one."""
     keys = {number: book.rounds[round] for number, book in books.items()}
     for number, key in keys.items():
-        # A party proves what it opened by the public key that it signed in the set-up; a wrong key would shift the
-        # sum.
+        # A party proves what it opened by the public key that it signed in the set-up; a wrong key would shift the sum.
         if public_half(secrets[number]) != (key.own if number in masked else key.pair):
             raise ProtocolError("an opened key is not the one that its owner advertised")
     total = np.zeros(session.dimension, dtype=np.uint64)

@@ -194,8 +194,7 @@ class MaskingParty:
             raise DataError(f"the encoded vector must have {self._session.dimension} words of 64 bits")
         self.check_open(round)
         self._forget_before(round)
-        # Before the message exists: a second vector under the same masks would reveal the difference of the
-        # two.
+        # Before the message exists: a second vector under the same masks would reveal the difference of the two.
         keys = self._unused.pop(round)
         others = {n: book.rounds[round].pair for n, book in self._books.items() if n != self._number}
         masked = words + self_mask(keys.own, self._session, round, self._number)
