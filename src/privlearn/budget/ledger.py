@@ -21,18 +21,10 @@ from privlearn.budget.composition import (
 )
 from privlearn.budget.pending import remember
 from privlearn.budget.reservation import Reservation, append, check_budget, is_repeated_request, record_split
-from privlearn.budget.statement import (
-    Entry,
-    Standing,
-    Statement,
-    read_composition,
-    read_entries,
-    read_standing,
-    read_statement,
-)
+from privlearn.budget.statement import Entry, Standing, Statement, read_entries, read_standing, read_statement
 from privlearn.budget.storage import locate
 from privlearn.budget.tables import budgets
-from privlearn.budget.totals import WHOLE, TotalsCheck, add_totals, balance_of, history
+from privlearn.budget.totals import WHOLE, TotalsCheck, add_totals, balance_of, history, read_composition
 from privlearn.data.parts import Part
 from privlearn.errors import LedgerError, preview
 from privlearn.guarantee import Guarantee

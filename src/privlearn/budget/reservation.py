@@ -17,9 +17,16 @@ from sqlalchemy import Connection, Row, insert, select
 
 from privlearn.budget import tables as stores
 from privlearn.budget.composition import Amount, Balance, BasicComposition, Composition, delta_hint
-from privlearn.budget.statement import read_composition
 from privlearn.budget.tables import State, answers, entries, splits
-from privlearn.budget.totals import WHOLE, PartTotals, add_totals, balance_of, read_totals, totals_for_part
+from privlearn.budget.totals import (
+    WHOLE,
+    PartTotals,
+    add_totals,
+    balance_of,
+    read_composition,
+    read_totals,
+    totals_for_part,
+)
 from privlearn.data.parts import Split
 from privlearn.errors import BudgetExceeded, LedgerError
 

@@ -1,8 +1,7 @@
-"""Read a budget from the ledger: its total and composition, its entries, and its balance."""
+"""Describe a budget as the ledger has it: its entries, and its balance as a whole, by part and by account."""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,9 +14,8 @@ from privlearn.budget.composition import (
     CompositionName,
     RenyiComposition,
 )
-from privlearn.budget.tables import State, budgets, entries
-from privlearn.budget.totals import Totals, balance_of, read_totals
-from privlearn.errors import InvalidParameter, LedgerError
+from privlearn.budget.tables import State, entries
+from privlearn.budget.totals import Totals, balance_of, read_composition, read_totals
 from privlearn.guarantee import Guarantee
 
 
@@ -188,26 +186,6 @@ def _part(composition: Composition, totals: Totals, name: str) -> PartStatement:
 def _share(connection: Connection, dataset: str, account: str, total: Guarantee, part: str) -> Share:
     balance = balance_of(BasicComposition(total), read_totals(connection, dataset, account), part)
     return Share(account, total, balance.spent, balance.reserved, balance.left)
-
-
-def read_composition(connection: Connection, store: str, dataset: str) -> Composition:
-    """Return the budget's total and its composition."""
-    row = connection.execute(select(budgets).where(budgets.c.dataset == dataset)).one_or_none()
-    if row is None:
-        where = f"{shlex.quote(dataset)} --ledger {shlex.quote(store)}"
-        names = list(connection.scalars(select(budgets.c.dataset).order_by(budgets.c.dataset)))
-        others = f"it has {', '.join(map(repr, names))}. For other people than theirs, " if names else ""
-        raise LedgerError(
-            f"data set {dataset!r} has no budget in the ledger at {store}: {others}"
-            f"create it with `privlearn budget create {where} --epsilon 1 --delta 1e-6`"
-        )
-    try:
-        total = Guarantee(row.epsilon, row.delta, row.neighbours)
-    except InvalidParameter as error:
-        raise LedgerError(f"the budget of data set {dataset!r} at {store} cannot be read: {error}") from error
-    if row.composition == "renyi":
-        return RenyiComposition(total, row.renyi_order, row.renyi_limit)
-    return BasicComposition(total)
 
 
 def read_entries(

@@ -1,8 +1,8 @@
-"""Running totals: what is reserved and committed after each entry, so that reading a budget takes constant time.
+"""The rule and the running totals of a budget: what it allows, and what is reserved and committed after each entry.
 
-An entry writes one row of totals for its data set and, if it has an account, one for the account (table ``sums``). They
-are exact, rows are only added, and the entries alone decide what is right: `TotalsCheck` adds them up again and
-compares every row.
+Reading a budget takes constant time: an entry writes one row of totals for its data set and, if it has an account, one
+for the account (table ``sums``). They are exact, rows are only added, and the entries alone decide what is right:
+`TotalsCheck` adds them up again and compares every row.
 
 A split data set has totals by part: what concerns everyone counts for the people of each part, in addition to what
 concerns their part alone. So 0.3 for all and 0.2 for "train" count as 0.5 in "train" and 0.3 in "test".
@@ -10,6 +10,7 @@ concerns their part alone. So 0.3 for all and 0.2 for "train" count as 0.5 in "t
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,10 +18,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, func, insert, select
 
-from privlearn.budget.composition import Amount, Balance, Composition, Sum
-from privlearn.budget.tables import State, entries, sums
+from privlearn.budget.composition import Amount, Balance, BasicComposition, Composition, RenyiComposition, Sum
+from privlearn.budget.tables import State, budgets, entries, sums
 from privlearn.data.schema.public import PARTS
-from privlearn.errors import LedgerError
+from privlearn.errors import InvalidParameter, LedgerError
+from privlearn.guarantee import Guarantee
 
 WHOLE = ""
 """Stands for all accounts together, and for the people of all parts."""
@@ -202,3 +204,23 @@ _DIFFER = (
     "the running totals of data set {dataset!r} do not match its entries: the ledger was changed by other means. "
     "Restore a backup and settle it (docs/how-to/backup.md)."
 )
+
+
+def read_composition(connection: Connection, store: str, dataset: str) -> Composition:
+    """Return the budget's total and its composition."""
+    row = connection.execute(select(budgets).where(budgets.c.dataset == dataset)).one_or_none()
+    if row is None:
+        where = f"{shlex.quote(dataset)} --ledger {shlex.quote(store)}"
+        names = list(connection.scalars(select(budgets.c.dataset).order_by(budgets.c.dataset)))
+        others = f"it has {', '.join(map(repr, names))}. For other people than theirs, " if names else ""
+        raise LedgerError(
+            f"data set {dataset!r} has no budget in the ledger at {store}: {others}"
+            f"create it with `privlearn budget create {where} --epsilon 1 --delta 1e-6`"
+        )
+    try:
+        total = Guarantee(row.epsilon, row.delta, row.neighbours)
+    except InvalidParameter as error:
+        raise LedgerError(f"the budget of data set {dataset!r} at {store} cannot be read: {error}") from error
+    if row.composition == "renyi":
+        return RenyiComposition(total, row.renyi_order, row.renyi_limit)
+    return BasicComposition(total)

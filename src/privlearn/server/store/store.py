@@ -9,9 +9,9 @@ from sqlalchemy import Connection, delete, inspect, select, update
 
 from privlearn.budget.composition import Amount, Cost, RenyiComposition
 from privlearn.budget.ledger import Ledger, create_budget
-from privlearn.budget.statement import read_composition
 from privlearn.budget.storage import SERVICE, also_excluding, creating, excluding
 from privlearn.budget.tables import creating as ledger_creating
+from privlearn.budget.totals import read_composition
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.server.access.keys import HOLDER
