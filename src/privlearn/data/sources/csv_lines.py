@@ -81,6 +81,7 @@ def record_pieces(
             yield piece
     if rest:
         _check_quotes(rest + b"\n", label, form)
+        # The last line of a file may lack its line feed.
         yield rest + b"\n"
 
 
@@ -96,6 +97,7 @@ def check_text(piece: bytes, label: str, form: FileFormat) -> None:
 
 
 def _is_utf8(piece: bytes) -> bool:
+    # Arrow checks the bytes where they are; decoding would copy megabytes into a Python string.
     ends = pa.py_buffer(np.array([0, len(piece)], np.int64).tobytes())
     try:
         pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(piece)]).validate(full=True)
@@ -176,6 +178,7 @@ def _split(text: bytes, form: FileFormat) -> tuple[bytes, bytes]:
     """Return the records that are complete, and the beginning of the next one."""
     end = text.rfind(b"\n") + 1
     if form.line_breaks and b'"' in text:
+        # A cell may hold line feeds: a record ends at one that follows an even number of quotes.
         marks, quotes = _marks(np.frombuffer(text, np.uint8))
         outside = marks[~quotes & (np.cumsum(quotes) % 2 == 0)]
         end = int(outside[-1]) + 1 if len(outside) else 0
@@ -194,6 +197,7 @@ def _check_quotes(piece: bytes, label: str, form: FileFormat) -> None:
         return
     text = np.frombuffer(piece, np.uint8)
     marks, quotes = _marks(text)
+    # A quick test accepts the usual file; only other files need the exact one.
     if _pairs_match(text, marks, quotes, form):
         return
     count = np.cumsum(quotes)

@@ -124,6 +124,8 @@ def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: boo
         try:
             for block in blocks:
                 waiting.append(pool.submit(work, block))
+                # A bounded queue: a reader that is faster than the work would otherwise hold the whole table in
+                # memory.
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
             while waiting:

@@ -195,6 +195,7 @@ def floats(column: Any, label: str) -> Any:
 
 def _number_gaps(column: Any, rules: CellRules) -> Any:
     """Return floats without NaN, -0 and the numbers that are codes for gaps."""
+    # Adding 0 turns -0 into 0: equal numbers must have equal bits.
     column = pc.add(column, 0.0)
     gaps = pc.is_nan(column)
     if rules.gap_numbers:

@@ -58,6 +58,7 @@ def choose_row(weights: Array, randomness: Randomness) -> int:
     """
     mantissas, exponents = np.frexp(weights)
     kinds, counts = np.unique(exponents, return_counts=True)
+    # Exact integers of any size: the total weight of each exponent, up to a factor below 2 that the trial removes.
     shares = [int(count) << int(kind - kinds[0]) for kind, count in zip(kinds, counts, strict=True)]
     while True:
         rows = np.flatnonzero(exponents == kinds[_choose_share(shares, randomness)])
@@ -89,6 +90,7 @@ def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
 
     while True:
         steps = exactly(1 + 2 * math.ceil(normals_needed / 2), randomness, on_grid)
+        # An empty list is a rejected proposal.
         if steps:
             point = np.ldexp(np.array([steps], dtype=float), -POINT_GRID_BITS)
             shorten(point)

@@ -90,6 +90,7 @@ def candidates(distances: bool = False) -> tuple[Array, Array]:
     negative = slice(0, 0) if distances else slice(None, None, -1)
     points = np.concatenate([-positive[negative], [0.0], positive])
     log_weights = np.concatenate([each[negative], [_octave(np.zeros(1))[0]], each])
+    # The cache hands the same arrays to every caller.
     points.flags.writeable = log_weights.flags.writeable = False
     return points, log_weights
 

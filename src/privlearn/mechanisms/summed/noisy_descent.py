@@ -186,6 +186,8 @@ class NoisyDescent(SummedMechanism):
 
     def run(self, sums: NoisySums) -> Array:
         task, share = self.task, 1.0 / math.sqrt(self.condition)
+        # Nesterov's momentum for this condition number. The mean of the later points has less noise than the last
+        # one.
         momentum, first_averaged = (1.0 - share) / (1.0 + share), self.rounds // 2
         solve = self._metric(sums) if self._asks_moments else self._plain
         before = here = total = np.zeros((task.problems, task.dimension))
@@ -235,6 +237,7 @@ class NoisyDescent(SummedMechanism):
         task = self.task
         values, vectors = np.linalg.eigh(unpack(sums.ask(self.question(0)).vector, task.features))
         if self.guarantee.is_private:
+            # Noise may lower eigenvalues; shifted by a bound on the noise, they bound the true ones from above.
             shift = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
             values = np.maximum(values + shift, 0.0)
 
