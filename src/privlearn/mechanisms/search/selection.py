@@ -58,7 +58,7 @@ def choose_row(weights: Array, randomness: Randomness) -> int:
     """
     mantissas, exponents = np.frexp(weights)
     kinds, counts = np.unique(exponents, return_counts=True)
-    # Exact integers of any size: the total weight of each exponent, up to a factor below 2 that the trial removes.
+    # Python's integers have no limit, so the shares are exact for any range of exponents.
     shares = [int(count) << int(kind - kinds[0]) for kind, count in zip(kinds, counts, strict=True)]
     while True:
         rows = np.flatnonzero(exponents == kinds[_choose_share(shares, randomness)])
