@@ -38,14 +38,14 @@ from privlearn.solvers.multinomial import Softmax
 from privlearn.solvers.problem import _tables_of, column_squares, row_squares, sample_rows
 
 COLUMNS: dict[str, Any] = {
-    "age": {"type": "number", "lower": 0, "upper": 100, "missing": "zero"},
+    "age": {"type": "number", "lower": 0, "upper": 100, "missing": "indicator"},
     "income": {"type": "number", "lower": 0, "upper": 1e6, "scale": "log"},
     "hour": {"type": "number", "period": 24, "missing": "zero"},
     "straight": {"type": "number", "lower": -1, "upper": 1, "encoding": "linear"},
     "since": {"type": "date", "lower": "2000-01-01", "upper": "2020-12-31", "missing": "zero"},
     "grade": {"type": "ordinal", "values": ["low", "middle", "high"], "missing": "zero"},
     "sex": {"type": "category", "values": ["female", "male"], "unknown": "other"},
-    "ward": {"type": "category", "values": list("abcdefgh"), "unknown": "zero", "missing": "zero"},
+    "ward": {"type": "category", "values": list("abcdefgh"), "unknown": "zero", "missing": "indicator"},
 }
 FINE = Resolution(bins=64, bin_share=0.2, grid=8, pair_share=0.3)
 RESOLUTIONS = {

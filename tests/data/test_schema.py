@@ -44,7 +44,7 @@ COLUMN_PROBLEMS = {
     "one knot": ({**AGE, "knots": 1}, "at least 2"),
     "unknown setting": ({**AGE, "knot": 3}, "knot: unknown setting"),
     "unknown scale": ({**AGE, "scale": "root"}, "linear or log"),
-    "unknown rule": ({**AGE, "missing": "mean"}, "refuse or zero"),
+    "unknown rule": ({**AGE, "missing": "mean"}, "refuse, zero or indicator"),
     "unknown type": ({**AGE, "type": "colour"}, "number, ordinal, date, category or text"),
     "no values": ({**SEX, "values": []}, "list every value"),
     "one value": ({**SEX, "values": ["female"]}, "at least two"),

@@ -263,7 +263,7 @@ class _Cells:
 
     def _findings(self, column: AnyColumn | Target | None) -> Iterator[tuple[str, bool]]:
         missing = pc.sum(self._missing).as_py() or 0
-        accepts = getattr(column, "missing", "refuse") == "zero"
+        accepts = getattr(column, "missing", "refuse") != "refuse"
         if missing:
             instead = "" if accepts else ": fill them in, or set missing: zero"
             yield f"{missing} missing cells{instead}", not accepts

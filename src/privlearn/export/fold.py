@@ -183,6 +183,12 @@ def _fold_arrays(encoder: ArrayEncoder, weights: Array) -> dict[str, Any]:
 
 def _fold_schema(encoder: SchemaEncoder, weights: Array) -> dict[str, Any]:
     schema, layout, left = encoder.schema, encoder.layout, _RemainingWeights(weights)
+    indicated = [name for name, column in schema.columns.items() if column.missing == "indicator"]
+    if indicated:
+        raise InvalidParameter(
+            f"{', '.join(indicated)}: columns with missing: indicator cannot be exported. "
+            "Predict with Release.load(path).model.predict(table)."
+        )
     starts = {group.name: (start, group.width) for start, group in layout.texts}
     columns = {name: column for name, column in schema.columns.items() if name not in starts}
     codes = {name: encoder.schema.file.codes_of(name) for name in schema.columns}

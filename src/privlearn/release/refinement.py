@@ -219,14 +219,17 @@ def refinement_from_dict(record: Mapping[str, Any], origin: Array) -> Refinement
 
 
 def curves(encoder: Encoder, name: str) -> list[Curve]:
-    """Return all curves of a column: its knots or its list, its fine bins, and its lines through each pair's grid."""
+    """Return all curves of a column: its knots or its list, its fine bins, and its lines through each pair's grid.
+
+    The indicator of missing cells is no part of them, so no step changes it.
+    """
     column = _column(encoder, name)
     owners = feature_columns(encoder)
     own = np.flatnonzero([columns == (name,) for columns in owners])
     if isinstance(column, TextColumn):
         return [Curve(own[[index]]) for index in range(len(own))]
     width = _coarse_width(column)
-    coarse, bins = own[:width], own[width:]
+    coarse, bins = own[:width], own[width + (column.missing == "indicator") :]
     has_line = not isinstance(column, CategoryColumn) and width > 1
     result = [Curve(coarse[:-1], int(coarse[-1])) if has_line else Curve(coarse)]
     if len(bins):

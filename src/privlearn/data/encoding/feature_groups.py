@@ -6,7 +6,8 @@ two arrays of shape (n,), and rows can be written in CSR form from the start.
 
 Two kinds of groups exist:
 
-- *coarse* groups describe one column: `Line`, `SineCosine`, `HatFunctions`, `CategoryIndicators`;
+- *coarse* groups describe one column: `Line`, `SineCosine`, `HatFunctions`, `CategoryIndicators`,
+  `MissingIndicator`;
 - *fine* groups (`BinIndicators`) are the indicators of a column's bins, or of the grid cells of a pair of columns.
 
 Example: ``age`` lies between 0 and 100, its hat functions have 5 knots, and three rows hold 50, 60 and no value. A
@@ -223,6 +224,22 @@ class CategoryIndicators(CoarseFeatures):
         return [(cells.values, cells.present)]
 
 
+class MissingIndicator(CoarseFeatures):
+    """1 where the column has no cell, or one outside the list that ``unknown: zero`` accepts."""
+
+    width = 1
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"{self.name} missing"]
+
+    def entries(self, cells: ColumnCells) -> Entries:
+        return [(np.zeros(len(cells.values), dtype=np.int64), ~cells.present)]
+
+    def write(self, cells: ColumnCells, out: Array, is_centred: bool) -> None:
+        out[:, 0] = ~cells.present
+
+
 class TextFeatures(FeatureGroup):
     """Hashed words of a text column; its reader returns them in CSR form."""
 
@@ -258,13 +275,17 @@ class BinIndicators(FeatureGroup):
 
 
 def coarse_features(name: str, column: Ordered | CategoryColumn) -> list[CoarseFeatures]:
-    """Return the coarse groups of a column: indicators of a category; hat functions and a trend of an ordered one."""
+    """Return the coarse groups of a column: indicators of a category; hat functions and a trend of an ordered one.
+
+    The indicator of missing cells comes last, if the schema requests it.
+    """
+    gaps: list[CoarseFeatures] = [MissingIndicator(name)] if column.missing == "indicator" else []
     if isinstance(column, CategoryColumn):
-        return [CategoryIndicators(name, column)]
+        return [CategoryIndicators(name, column), *gaps]
     trend: CoarseFeatures = SineCosine(name) if is_cyclic(column) else Line(name)
     if column.encoding == "linear":
-        return [trend]
-    return [HatFunctions(name, knots_of(column), is_cyclic(column)), trend]
+        return [trend, *gaps]
+    return [HatFunctions(name, knots_of(column), is_cyclic(column)), trend, *gaps]
 
 
 def is_cyclic(column: Ordered) -> bool:

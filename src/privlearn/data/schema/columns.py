@@ -22,6 +22,7 @@ from pydantic import (
 from privlearn.data.schema.public import (
     Bound,
     CompactModel,
+    MissingRule,
     Rule,
     Value,
     Values,
@@ -67,8 +68,8 @@ class OrderedColumn(PublicColumn):
     bins : int, "auto" or "none", default="auto"
         Fine bins in addition to the spline, for values that stand out. ``auto`` chooses their number from the number of
         records and epsilon (docs/explanation/resolution.md); there are none with ``encoding: linear``.
-    missing : {"refuse", "zero"}, default="refuse"
-        Rule for missing cells (null, NaN).
+    missing : {"refuse", "zero", "indicator"}, default="refuse"
+        Rule for missing cells (null, NaN): the column contributes nothing, or one feature that they have in common.
     """
 
 
@@ -94,7 +95,7 @@ class NumberColumn(OrderedColumn):
     scale: Literal["linear", "log"] = "linear"
     encoding: Encoding = "spline"
     knots: Knots = 16
-    missing: Rule = "refuse"
+    missing: MissingRule = "refuse"
     bins: Bins = "auto"
     period: Annotated[float, Field(gt=0)] | None = None
 
@@ -139,7 +140,7 @@ class OrdinalColumn(OrderedColumn):
     unknown: Rule = "refuse"
     encoding: Encoding = "spline"
     knots: Knots = 16
-    missing: Rule = "refuse"
+    missing: MissingRule = "refuse"
     bins: Bins = "auto"
 
     @field_validator("values", mode="before")
@@ -171,7 +172,7 @@ class DateColumn(OrderedColumn):
     upper: datetime.date
     encoding: Encoding = "spline"
     knots: Knots = 16
-    missing: Rule = "refuse"
+    missing: MissingRule = "refuse"
     bins: Bins = "auto"
 
     @field_validator("lower", "upper", mode="before")
@@ -199,14 +200,14 @@ class CategoryColumn(PublicColumn):
         All values that may occur, of one type, never read from the data.
     unknown : {"refuse", "zero", "other"}, default="refuse"
         Rule for cells outside the list; ``other`` counts them all as one more value.
-    missing : {"refuse", "zero"}, default="refuse"
-        Rule for missing cells.
+    missing : {"refuse", "zero", "indicator"}, default="refuse"
+        As in `OrderedColumn`.
     """
 
     type: Literal["category"] = "category"
     values: Values
     unknown: Rule | Literal["other"] = "refuse"
-    missing: Rule = "refuse"
+    missing: MissingRule = "refuse"
 
     @field_validator("values")
     @classmethod

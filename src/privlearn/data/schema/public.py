@@ -156,6 +156,7 @@ class CompactModel(PublicModel):
 Value = StrictBool | StrictInt | StrictStr
 """A category or a class label."""
 
+MissingRule = Literal["refuse", "zero", "indicator"]
 Rule = Literal["refuse", "zero"]
 """What to do with a missing or an unknown cell.
 

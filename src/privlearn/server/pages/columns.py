@@ -22,7 +22,7 @@ from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.schema_columns import arrow_type, rules_of
 
-_MISSING = {"refuse": "refused", "zero": "allowed"}
+_MISSING = {"refuse": "refused", "zero": "allowed", "indicator": "allowed, a feature"}
 
 
 @dataclass(frozen=True)
