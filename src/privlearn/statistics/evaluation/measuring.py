@@ -61,7 +61,8 @@ def evaluate(
     ----------
     model : Release, or fitted model of privlearn or scikit-learn
         ``None`` if ``scores`` are given. A scikit-learn model, or a model with a kernel, is called with one row at a
-        time, so that no score depends on the other rows.
+        time, so that no score depends on the other rows. That takes some milliseconds each: for many rows, pass
+        ``scores``.
     table : pandas, polars or pyarrow table, dict of arrays, or RowSource
         The private rows, with the schema's target; also as returned by `open_records` for files of any size.
     epsilon : float
