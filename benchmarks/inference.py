@@ -5,7 +5,7 @@
 Variables are correlated (0.5 between neighbours): two thirds are normal or lognormal, one third has two values. Every
 second coefficient is 0, so that its p-values must be uniform. The linear predictor has deviation 1 (0.5 for counts).
 A person has 1 to 4 rows that share a part of the residual. Widths are compared with the sandwich intervals of the
-maximum likelihood fit to the same rows, which for persons are robust against clusters.
+maximum likelihood fit to the same rows, robust against clusters of persons. Ordinal outcomes have four levels.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from privlearn.statistics.regression.layout import is_readable, read_request, re
 from privlearn.statistics.regression.measuring import measure as measure_rows
 from privlearn.statistics.regression.rows import read_cells
 
-INTERCEPTS = {"logistic": -1.0, "linear": 0.0, "poisson": 0.5}
-DEVIATIONS = {"logistic": 1.0, "linear": 1.0, "poisson": 0.5}
+INTERCEPTS = {"logistic": -1.0, "ordinal": 0.0, "linear": 0.0, "poisson": 0.5}
+DEVIATIONS = {"logistic": 1.0, "ordinal": 1.0, "linear": 1.0, "poisson": 0.5}
+THRESHOLDS = np.array([-1.5, 0.0, 2.0])
+"""Of the four levels of an ordinal outcome."""
 MAX_COUNT = 200
 
 
@@ -77,11 +79,24 @@ def _draw(
     uniform = generator.random(size) if quantile is None else quantile
     if family == "logistic":
         return np.asarray((uniform < expit(predictor)).astype(float))
+    if family == "ordinal":
+        chances = expit(predictor[:, np.newaxis] - THRESHOLDS)
+        return np.asarray((uniform[:, np.newaxis] < chances).sum(axis=1).astype(float))
     return np.asarray(np.minimum(stats.poisson.ppf(uniform, np.exp(predictor)), MAX_COUNT))
 
 
 def fit_plainly(family: str, variables: Array, outcome: Array, person: Any) -> tuple[Array, Array]:
-    """Return coefficients and standard errors of the fit without privacy; each person's rows are averaged."""
+    """Return coefficients and standard errors of the fit without privacy; each person's rows are averaged.
+
+    An ordinal outcome is compared with every threshold, and each comparison is a row.
+    """
+    if family == "ordinal":
+        count = len(THRESHOLDS)
+        above = (outcome[:, np.newaxis] > np.arange(count)).astype(float).ravel()
+        others = np.tile(np.eye(count)[:, 1:], (len(outcome), 1))
+        repeated = np.hstack([np.repeat(variables, count, axis=0), others])
+        value, error = fit_plainly("logistic", repeated, above, np.repeat(person, count))
+        return value[: 1 - count], error[: 1 - count]
     rows = np.column_stack([np.ones(len(outcome)), variables])
     counts = np.bincount(person)
     weights = 1.0 / counts[person]
@@ -115,8 +130,8 @@ def schema_of(family: str, terms: int, persons: bool, generosity: float) -> dict
             else {"type": "category", "values": [0, 1]}
         )
     target: dict[str, Any] = {"name": "y"}
-    if family == "logistic":
-        target["classes"] = [0, 1]
+    if family in ("logistic", "ordinal"):
+        target["classes"] = [0, 1] if family == "logistic" else [0, 1, 2, 3]
     else:
         bound = MAX_COUNT * 1.0 if family == "poisson" else 9.0
         target |= {"lower": 0.0 if family == "poisson" else -bound * generosity, "upper": bound * generosity}
@@ -143,7 +158,9 @@ class Results:
 
     effects: list[Array] = field(default_factory=list)
     estimates: list[Array] = field(default_factory=list)
-    errors: list[Array] = field(default_factory=list)
+    lower: list[Array] = field(default_factory=list)
+    upper: list[Array] = field(default_factory=list)
+    p_values: list[Array] = field(default_factory=list)
     plain: list[Array] = field(default_factory=list)
     plain_errors: list[Array] = field(default_factory=list)
 
@@ -153,22 +170,23 @@ class Results:
     def summary(self) -> dict[str, Any]:
         """Return coverage with its binomial error, the p-values' test of uniformity, and the widths."""
         found = self.arrays()
-        truth, estimated = found["effects"], np.isfinite(found["errors"])
-        z = (found["estimates"] - truth)[estimated] / found["errors"][estimated]
+        truth, estimated = found["effects"], np.isfinite(found["lower"])
+        covered = (found["lower"] <= truth) & (truth <= found["upper"])
+        widths = (found["upper"] - found["lower"]) / (2.0 * NORMAL * found["plain_errors"])
         plain = (found["plain"] - truth) / found["plain_errors"]
-        null = 2.0 * stats.norm.sf(np.abs(z[truth[estimated] == 0.0]))
+        null = found["p_values"][estimated & (truth == 0.0)]
         by_table = [
-            float(np.mean(np.abs(row[is_known]) <= NORMAL))
-            for row, is_known in zip((found["estimates"] - truth) / found["errors"], estimated, strict=True)
+            float(np.mean(row[is_known]))
+            for row, is_known in zip(covered, estimated, strict=True)
             if is_known.any()
         ]
         return {
-            "coverage": round(float(np.mean(np.abs(z) <= NORMAL)), 4),
+            "coverage": round(float(np.mean(covered[estimated])), 4),
             "error of it": round(float(np.std(by_table) / np.sqrt(len(by_table))), 4),
             "coverage without privacy": round(float(np.mean(np.abs(plain) <= NORMAL)), 4),
             "p-values uniform (KS)": round(float(stats.kstest(null, "uniform").pvalue), 4),
             "not estimated": round(1.0 - float(np.mean(estimated)), 4),
-            "median width": round(float(np.median((found["errors"] / found["plain_errors"])[estimated])), 3),
+            "median width": round(float(np.median(widths[estimated])), 3),
         }
 
 
@@ -193,7 +211,7 @@ def measure(
             generator = np.random.default_rng([seed, table_seed, size, terms, persons])
             table, variables, effects = simulate(family, size, terms, persons, generator)
             value, error = fit_plainly(family, variables, table["y"], table["person"])
-            if family == "logistic":
+            if family in ("logistic", "ordinal"):
                 table["y"] = table["y"].astype(int)
             for setting, schema, request, guarantee in prepared:
                 if setting.persons != persons or (table_seed and results.get(setting) is None):
@@ -206,10 +224,12 @@ def measure(
                 estimates = measure_rows(layout, schema, rows, randomness_from(generator))
                 found = results.setdefault(setting, Results())
                 assert found is not None
-                coefficients = estimates.coefficients()[1:]
+                coefficients = estimates.coefficients()[estimates.intercepts :]
                 found.effects.append(effects)
                 found.estimates.append(np.array([row.estimate for row in coefficients]))
-                found.errors.append(np.array([row.error for row in coefficients]))
+                found.lower.append(np.array([row.lower for row in coefficients]))
+                found.upper.append(np.array([row.upper for row in coefficients]))
+                found.p_values.append(np.array([row.p_value for row in coefficients]))
                 found.plain.append(value[1:])
                 found.plain_errors.append(error[1:])
     return results
@@ -221,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--tables", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--families", nargs="+", default=["logistic", "linear", "poisson"])
+    parser.add_argument("--families", nargs="+", default=["logistic", "ordinal", "linear", "poisson"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 6_000, 50_000])
     parser.add_argument("--terms", nargs="+", type=int, default=[3, 10, 30])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 4.0])

@@ -46,7 +46,7 @@ def run(clinic: Path, *arguments: str) -> str:
     return result.output
 
 
-@pytest.mark.parametrize("suffix", [".html", ".tex"])
+@pytest.mark.parametrize("suffix", [".html", ".tex", ".csv"])
 def test_a_table_in_the_shell(clinic: Path, suffix: str) -> None:
     out, page = clinic / "ill.estimates", clinic / f"ill{suffix}"
     numbers = ("--epsilon", "1", "--delta", "1e-6", "--out", str(out), "--page", str(page))
@@ -57,6 +57,11 @@ def test_a_table_in_the_shell(clinic: Path, suffix: str) -> None:
     assert "sex[m]" in page.read_text()
     shown = CliRunner().invoke(app, ["inspect", str(out)])
     assert "logistic regression of ill" in shown.output
+    again = clinic / f"again{suffix}"
+    assert CliRunner().invoke(app, ["inspect", str(out), "--out", str(again)]).exit_code == 0
+    assert again.read_text() == page.read_text()
+    CliRunner().invoke(app, ["inspect", str(out), "--out", str(again), "--force", "--level", "0.9"])
+    assert again.read_text() != page.read_text()
 
 
 def test_widths_are_forecast_in_the_shell(clinic: Path) -> None:
@@ -64,6 +69,16 @@ def test_widths_are_forecast_in_the_shell(clinic: Path) -> None:
     output = run(clinic, "plan", "estimate", *numbers)
     assert "times as wide as without privacy" in output
     assert "records at epsilon = 1" in output
+    assert "odds ratio times or divided by" in output
+    widths = forecast_widths(
+        "ill ~ age*sex + I(age^2)", Schema.load(clinic / "clinic.yaml"), 4000, epsilon=1.0, delta=1e-6
+    )
+    halves = widths.half_widths
+    assert list(halves) == ["age", "sex[m]", "age:sex[m]", "age^2"]
+    assert halves["sex[m]"] == pytest.approx(2.0 * halves["age"])  # two groups of half of the records
+    assert halves["age:sex[m]"] == pytest.approx(halves["sex[m]"])
+    assert halves["age^2"] == pytest.approx(halves["age"] / 3.0**0.5)
+    assert "from its centre" in str(widths)
 
 
 def test_a_rare_outcome_is_forecast_to_drown(clinic: Path) -> None:

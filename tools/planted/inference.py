@@ -27,9 +27,10 @@ MUTANTS = [
     Mutant("regression: sums of floats", f"{_ROWS}._score", "np.trunc(self._scores(progress, block) * UNIT)", "(self._scores(progress, block) * UNIT)", SUMMED),
     Mutant("regression: matrices of floats", "privlearn.statistics.regression.rows:_add_outer", "np.trunc(vectors * _FACTOR_UNIT)", "vectors * _FACTOR_UNIT", SUMMED),
     Mutant("regression: large counts keep their weight", "privlearn.statistics.regression.families:Poisson.information", "np.minimum(mean / scale.information_bound, 1.0)", "mean / scale.information_bound", SUMMED),
-    Mutant("regression: rows with gaps count", f"{_ROWS}._blocks", "np.where(known & has_outcome, self._rows.weights[part], 0.0)", "self._rows.weights[part]", SUMMED),
+    Mutant("regression: rows with gaps count", f"{_ROWS}._blocks", "np.where(known & has_outcome, own, 0.0)", "own", SUMMED),
+    Mutant("regression: every comparison of a record counts", f"{_ROWS}._blocks", "self._rows.weights[part] / self._copies", "self._rows.weights[part]", SUMMED),
     Mutant("regression: rows of a person are independent", f"{_ROWS}._moments", "block.persons is None", "True", ESTIMATED),
-    Mutant("estimates: the noise is forgotten", "privlearn.statistics.regression.estimates:Estimates._solution", "score_noise ** 2 * np.eye(dimension)", "0.0 * np.eye(dimension)", ESTIMATED),
+    Mutant("estimates: the noise is forgotten", "privlearn.statistics.regression.estimates:Estimates._solution", "score_noise ** 2 * unit", "0.0 * unit", ESTIMATED),
     Mutant("estimates: refused ones are charged", "privlearn.statistics.regression.measuring:estimate", "check_strength(layout, schema.count_noun)", "", ESTIMATED),
     Mutant("design: atoms are always moved", "privlearn.statistics.regression.design:Standardised._moves", "np.where(self.design.movable, self.centres, 0.0)", "self.centres", PARSED),
 ]

@@ -35,7 +35,8 @@ DeltaOfTable = Annotated[
 FamilyName = Annotated[
     str | None,
     typer.Option(
-        help="logistic, linear or poisson.", show_default="logistic for two classes, linear for numbers"
+        help="logistic, ordinal, linear or poisson.",
+        show_default="logistic for two classes, ordinal for ordered values, linear for numbers",
     ),
 ]
 ExposureColumn = Annotated[
@@ -58,7 +59,9 @@ def estimate(
     page: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Also write the table as a page (.html) or LaTeX (.tex).", show_default=False
+            metavar="FILE",
+            help="Also write the table as a page (.html), LaTeX (.tex) or CSV.",
+            show_default=False,
         ),
     ] = None,
     sign: SigningKey = None,
@@ -80,7 +83,7 @@ def estimate(
     from privlearn.data.schema.schema import Schema
     from privlearn.statistics.regression import Estimates
     from privlearn.statistics.regression import estimate as measure
-    from privlearn.statistics.regression.page import latex_table, write_page
+    from privlearn.statistics.regression.page import write_table
 
     check_writable_apart(out, page, charging.force)
     description = Schema.load(schema)
@@ -96,7 +99,7 @@ def estimate(
             exposure=exposure,
             **settings,
         )
-    write = latex_table if page is not None and page.suffix == ".tex" else write_page
+    write = write_table("" if page is None else page.suffix)
     save_counts(result if key is None else result.signed(key), write, out, page, settings["ledger"])
 
 

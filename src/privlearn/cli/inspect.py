@@ -82,7 +82,7 @@ def inspect(
         Path | None,
         typer.Option(
             metavar="PAGE.html",
-            help="Write a page with the effects of columns; for private bounds and lists: the schema, .yaml.",
+            help="Write a page; of estimates also LaTeX (.tex) or CSV; of private bounds and lists the schema, .yaml.",
         ),
     ] = None,
     largest: Annotated[
@@ -110,15 +110,16 @@ def inspect(
 ) -> None:
     """Show what is in a file: for a release its certificate, its columns, and the effects above the noise.
 
-    For an evaluation, a description or estimates: its certificate and results. For bounds and lists
-    of several holders: its certificate and these (--out writes the schema). For a
-    curvature or a session: its certificate.
+    For an evaluation, a description or estimates: its certificate and results (--out writes
+    them as a page). For bounds and lists of several holders: its certificate and these (--out
+    writes the schema). For a curvature or a session: its certificate.
 
     \b
     Example:
       privlearn inspect income.privlearn
       privlearn inspect income.privlearn --out income.html
       privlearn inspect income.privlearn --intervals income.curvature
+      privlearn inspect readmitted.estimates --out readmitted.tex --level 0.99
       privlearn inspect income.privlearn --json
     """
     from privlearn.release.artifact import Release
@@ -126,11 +127,7 @@ def inspect(
     from privlearn.release.counts_file import CountsCertificate, CountsFile
     from privlearn.release.moments_file import Moments
     from privlearn.release.verification import verify
-    from privlearn.statistics.description import Description
     from privlearn.statistics.discovery.summed import DiscoveredSchema
-    from privlearn.statistics.evaluation import Evaluation
-    from privlearn.statistics.regression import Estimates
-    from privlearn.statistics.regression.layout import KIND
 
     check_writable(out, force)
     verified = verify(model)
@@ -162,13 +159,41 @@ def inspect(
         typer.echo(f"\nSecond moments, to predict {', '.join(Moments.load(model).targets)}.")
         typer.echo(f"Next: privlearn regress {model}")
         return
-    if out is not None:
+    if is_counts:
+        _show_counts(model, str(counts_kind), level, out)
+    elif out is not None:
         from privlearn.cli.effects import write_page
 
         write_page(Release.load(model), intervals, kind, level, out)
-    if counts_kind is not None:
-        kinds: dict[str, type[CountsFile]] = {"description": Description, KIND: Estimates}
-        typer.echo(f"\n{kinds.get(counts_kind, Evaluation).load(model)}")
+
+
+def _show_counts(path: Path, kind: str, level: float, out: Path | None) -> None:
+    """Print an evaluation, a description or estimates; write their page if a file is named."""
+    from privlearn.release.archive import write_atomically
+    from privlearn.statistics.description import Description
+    from privlearn.statistics.description.page import write_page as describing_page
+    from privlearn.statistics.evaluation import Evaluation
+    from privlearn.statistics.evaluation.page import write_page as evaluating_page
+    from privlearn.statistics.regression import Estimates
+    from privlearn.statistics.regression.layout import KIND
+    from privlearn.statistics.regression.page import write_table
+
+    if kind == KIND:
+        estimates = Estimates.load(path)
+        text, page = (
+            estimates.summary(level),
+            write_table("" if out is None else out.suffix, level)(estimates),
+        )
+    elif kind == "description":
+        description = Description.load(path)
+        text, page = str(description), describing_page(description)
+    else:
+        evaluation = Evaluation.load(path)
+        text, page = str(evaluation), evaluating_page(evaluation)
+    typer.echo(f"\n{text}")
+    if out is not None:
+        write_atomically(out, page.encode())
+        typer.echo(f"Wrote {out}.")
 
 
 def _show_discovered(result: DiscoveredSchema, out: Path | None) -> None:

@@ -28,7 +28,13 @@ from privlearn import (
 from privlearn.mechanisms import NoisyCounts
 from privlearn.mechanisms.noise import grid_step
 from privlearn.release import verify_bytes
-from privlearn.statistics.regression import forest_plot, write_page
+from privlearn.statistics.regression import (
+    expected_outer,
+    forecast_widths,
+    forest_plot,
+    shrunk_moments,
+    write_page,
+)
 
 BENCHMARK = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "inference.py"))
 fit_plainly, measure, schema_of, simulate, Setting = (
@@ -41,7 +47,7 @@ def simulated(
     family: str, size: int = 6000, *, persons: bool = False, seed: int = 0
 ) -> tuple[dict[str, Any], Any, Any]:
     table, variables, _ = simulate(family, size, 3, persons, np.random.default_rng(seed))
-    if family == "logistic":
+    if family in ("logistic", "ordinal"):
         table["y"] = table["y"].astype(int)
     return table, variables, schema_of(family, variables.shape[1], persons, 1.0)
 
@@ -53,13 +59,15 @@ def estimated(family: str, epsilon: float = 1.0, seed: int = 0, **options: Any) 
     )
 
 
-@pytest.mark.parametrize("family", ["logistic", "linear", "poisson"])
+@pytest.mark.parametrize("family", ["logistic", "ordinal", "linear", "poisson"])
 @pytest.mark.parametrize("persons", [False, True])
 def test_without_noise_it_is_close_to_the_plain_fit(family: str, persons: bool) -> None:
     table, variables, schema = simulated(family, persons=persons)
     value, error = fit_plainly(family, variables, table["y"].astype(float), table["person"])
     result = estimate(table, schema, FORMULA, family=family, epsilon=math.inf, delta=0.0)
     rows = result.coefficients()
+    if family == "ordinal":  # the plain fit returns its first intercept alone
+        del rows[1 : result.intercepts]
     # weights of long rows change which records count most, not what is estimated
     assert all(abs(row.estimate - plain) < 2.5 * row.error for row, plain in zip(rows, value, strict=True))
     if family != "poisson":  # there, few long rows determine the plain fit
@@ -67,7 +75,7 @@ def test_without_noise_it_is_close_to_the_plain_fit(family: str, persons: bool) 
     assert [row.privacy_cost for row in rows] == pytest.approx([1.0] * 4, abs=1e-3)
 
 
-@pytest.mark.parametrize("family", ["logistic", "linear", "poisson"])
+@pytest.mark.parametrize("family", ["logistic", "ordinal", "linear", "poisson"])
 def test_intervals_cover(family: str) -> None:
     """A small version of benchmarks/inference.py: 3 x 40 intervals, which the noise widens by about a third."""
     setting = Setting(family, 6000, 3, 1.0)
@@ -140,6 +148,32 @@ def test_too_many_terms_are_refused_before_anything_is_charged() -> None:
         estimate(
             table, schema_of("logistic", variables.shape[1], False, 1.0), formula, epsilon=1.0, delta=1e-6
         )
+
+
+def test_an_ordinal_outcome_has_an_intercept_for_each_level_that_is_exceeded() -> None:
+    schema = simulated("ordinal")[2] | {"target": {"name": "y", "classes": [0, 1, 2, 3]}}
+    result = estimated("ordinal", 4.0)
+    rows = result.coefficients()
+    assert [row.term for row in rows] == ["y > 0", "y > 1", "y > 2", "x0", "x1[1]", "x2"]
+    assert [row.estimate for row in rows[:3]] == sorted((row.estimate for row in rows[:3]), reverse=True)
+    text = result.summary()
+    assert "ordinal regression of y (a higher level of 0 < 1 < 2 < 3)" in text
+    assert "cumulative odds ratio" in text
+    assert result.references == {"x1": "0"}
+    assert forest_plot(result).count("<circle") == 3
+    with pytest.raises(InvalidParameter, match="If they are in order"):
+        forecast_widths(FORMULA, schema, 6000, epsilon=1.0, delta=1e-6)
+    grades = {"type": "ordinal", "values": ["low", "middle", "high"]}
+    listed = schema | {"target": None, "columns": schema["columns"] | {"y": grades}}
+    assert (
+        forecast_widths(FORMULA, listed, 6000, epsilon=1.0, delta=1e-6).request.design.names[1]
+        == "y > middle"
+    )
+    two = schema | {"target": {"name": "y", "classes": [0, 1]}}
+    with pytest.raises(InvalidParameter, match="the same model"):
+        forecast_widths(FORMULA, two, 6000, epsilon=1.0, delta=1e-6, family="ordinal")
+    with pytest.raises(InvalidParameter, match="does not fit"):
+        forecast_widths("x0 ~ x1", schema, 6000, epsilon=1.0, delta=1e-6, family="ordinal")
 
 
 def test_refusals() -> None:
@@ -266,3 +300,38 @@ def test_no_more_complete_records_are_shown_than_there_are() -> None:
         heading = estimated("logistic", 1.0, seed).summary().splitlines()[1]
         complete, records = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", heading)[-2:])
         assert complete <= records
+
+
+@pytest.mark.parametrize("noise", [0.0, 20.0])
+def test_noise_does_not_change_the_size_of_moments_on_average(noise: float) -> None:
+    """The noise in the information made them too small, and cutting eigenvalues at 0 too large."""
+    generator, information = np.random.default_rng(0), 100.0 * np.eye(4)
+
+    def symmetric(deviation: float) -> Any:
+        square = generator.normal(0.0, deviation, (4, 4))
+        return (square + square.T) / 2.0
+
+    traces = [
+        np.trace(
+            shrunk_moments(
+                0.5 * information + symmetric(2.0 * noise),
+                information + symmetric(noise),
+                np.eye(4),
+                2.0 * noise,
+                noise,
+            )[0]
+        )
+        for _ in range(400)
+    ]
+    assert np.mean(traces) == pytest.approx(200.0, abs=1e-9 if noise == 0.0 else 8.0)
+
+
+def test_the_last_step_without_its_noise() -> None:
+    generator = np.random.default_rng(0)
+    prior, inverse = np.diag([1.0, 0.1]), np.diag([0.5, 0.1])
+    inner = 4.0 * np.eye(2) + 0.5 * (np.trace(prior) * np.eye(2) + prior)
+    steps = generator.multivariate_normal(np.zeros(2), prior, 4000)
+    noise = generator.multivariate_normal(np.zeros(2), inverse @ inner @ inverse, 4000)
+    mean = np.mean([expected_outer(step, prior, inverse, 2.0, 1.0) for step in steps + noise], axis=0)
+    assert mean == pytest.approx(steps.T @ steps / 4000, abs=0.05)
+    assert np.mean((steps + noise)[:, 0] ** 2) > 1.5 * mean[0, 0]

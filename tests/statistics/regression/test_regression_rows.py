@@ -15,13 +15,14 @@ from privlearn.statistics import CountsLayout
 from privlearn.statistics.regression import RegressionRows, read_cells, read_request, regression_layout
 
 FORMULA = "y ~ x*z + I(x^2) + group"
-FAMILIES = ("logistic", "linear", "poisson")
+FAMILIES = ("logistic", "ordinal", "linear", "poisson")
+CLASSES = {"logistic": 2, "ordinal": 4}
 
 
 def schema_for(family: str, *, persons: bool = False) -> Schema:
     target: dict[str, Any] = {"name": "y", "lower": 0.0, "upper": 50.0}
-    if family == "logistic":
-        target = {"name": "y", "classes": [0, 1]}
+    if family in CLASSES:
+        target = {"name": "y", "classes": list(range(CLASSES[family]))}
     columns = {
         "x": {"type": "number", "lower": -1000, "upper": 1000},
         "z": {"type": "number", "lower": 0, "upper": 10},
@@ -33,7 +34,9 @@ def schema_for(family: str, *, persons: bool = False) -> Schema:
 
 
 def table_of(family: str, size: int, generator: np.random.Generator) -> dict[str, Any]:
-    outcome = generator.integers(0, 2, size) if family == "logistic" else generator.poisson(3, size) * 1.0
+    outcome = generator.poisson(3, size) * 1.0
+    if family in CLASSES:
+        outcome = generator.integers(0, CLASSES[family], size)
     return {
         "x": generator.normal(0, 2, size),
         "z": generator.uniform(0, 10, size),
@@ -45,7 +48,7 @@ def table_of(family: str, size: int, generator: np.random.Generator) -> dict[str
 
 def extreme_rows(family: str) -> dict[str, Any]:
     """Return rows far out, with the outcome that the model expects least, and ordinary ones."""
-    outcomes = [0, 1] if family == "logistic" else [0.0, 50.0]
+    outcomes = [0, CLASSES[family] - 1] if family in CLASSES else [0.0, 50.0]
     rows = [
         (x, z, time, group, y)
         for x in (-1000.0, 0.0, 3.0, 1000.0)
@@ -127,16 +130,17 @@ def test_all_rows_of_one_person_move_each_sum_by_at_most_its_bound(family: str) 
         assert np.linalg.norm(b - a) <= 1.0
 
 
-def test_sums_do_not_depend_on_the_order_of_rows() -> None:
-    schema = schema_for("poisson")
-    base = table_of("poisson", 500, np.random.default_rng(2))
-    layout = layout_for("poisson", schema, 500)
-    at = released_by(base, "poisson", schema, layout)
+@pytest.mark.parametrize("family", ["poisson", "ordinal"])
+def test_sums_do_not_depend_on_the_order_of_rows(family: str) -> None:
+    schema = schema_for(family)
+    base = table_of(family, 500, np.random.default_rng(2))
+    layout = layout_for(family, schema, 500)
+    at = released_by(base, family, schema, layout)
     order = np.random.default_rng(3).permutation(500)
     shuffled = {name: values[order] for name, values in base.items()}
     for a, b in zip(
-        all_sums(base, "poisson", schema, layout, at),
-        all_sums(shuffled, "poisson", schema, layout, at),
+        all_sums(base, family, schema, layout, at),
+        all_sums(shuffled, family, schema, layout, at),
         strict=True,
     ):
         assert np.array_equal(a, b)

@@ -36,7 +36,8 @@ class RegressionFields(JobFields):
     )
     family: str | None = Field(
         default=None,
-        description="logistic, linear or poisson; by default logistic for two classes, linear for a number.",
+        description="logistic, ordinal, linear or poisson; by default logistic for two classes, ordinal for ordered "
+        "values, linear for a number.",
     )
     exposure: str | None = Field(
         default=None, description="For counts: the column of the time or population at risk."

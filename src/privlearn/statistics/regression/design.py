@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,7 +37,7 @@ NORM = 1.7
 
 _FUNCTIONS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
 _DOMAINS = {"log": 0.0, "log1p": -1.0, "sqrt": -math.ulp(0.0)}
-_ROOT_MOMENTS = {1: 1.0, 2: math.sqrt(3.0), 3: math.sqrt(15.0), 4: math.sqrt(105.0)}
+ROOT_MOMENTS = {1: 1.0, 2: math.sqrt(3.0), 3: math.sqrt(15.0), 4: math.sqrt(105.0)}
 """Root mean square of powers of a standard normal variable."""
 
 _FARTHEST = 1e6
@@ -121,10 +121,44 @@ AnyVariable = Numbers | Levels
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Variables and coefficients of a model."""
+    """Variables and coefficients of a model.
+
+    For an ordinal outcome of K levels, the first variable has no column: its K - 1 values are the levels that a row
+    compares the outcome with.
+    """
 
     variables: tuple[AnyVariable, ...]
     products: tuple[Product, ...]
+
+    @property
+    def thresholds(self) -> Levels | None:
+        """Return the variable that has no column; None unless the outcome is ordinal."""
+        first = self.variables[0]
+        return first if isinstance(first, Levels) and not first.column else None
+
+    @property
+    def column_variables(self) -> tuple[AnyVariable, ...]:
+        """Return the variables that have a column, and thus a histogram."""
+        return self.variables if self.thresholds is None else self.variables[1:]
+
+    @property
+    def rows_per_record(self) -> int:
+        """Return the number of rows of one record: K - 1 for an ordinal outcome of K levels."""
+        return 1 if self.thresholds is None else len(self.thresholds.values)
+
+    @property
+    def intercepts(self) -> int:
+        """Return the number of coefficients that belong to no term of the formula; they come first."""
+        return self.rows_per_record
+
+    def with_thresholds(self, name: str, levels: Sequence[str]) -> Design:
+        """Return the design with one intercept for each of the levels but the last."""
+        values = tuple(f"> {level}" for level in levels[:-1])
+        variable = Levels(name, "", values, (*range(len(values)), -1))
+        shift = variable.levels
+        own: list[Product] = [((atom, 1),) for atom in range(shift)]
+        others = [tuple((atom + shift, power) for atom, power in product) for product in self.products[1:]]
+        return _checked(Design((variable, *self.variables), ((), *own, *others)))
 
     @property
     def dimension(self) -> int:
@@ -143,11 +177,14 @@ class Design:
     def names(self) -> list[str]:
         """Return the name of each coefficient."""
         labels = [self.variables[variable].label(level) for variable, level in self.atoms]
-        return [
+        names = [
             ":".join(labels[atom] + (f"^{power}" if power > 1 else "") for atom, power in product)
             or "(intercept)"
             for product in self.products
         ]
+        if self.thresholds is not None:
+            names[: self.intercepts] = [f"{self.thresholds.name} {value}" for value in self.thresholds.values]
+        return names
 
     def read(self, cells: Mapping[str, Any]) -> tuple[Array, NDArray[np.bool_]]:
         """PRIVATE: return the atoms of each row, of shape (rows, atoms), and which rows have all values."""
@@ -203,12 +240,17 @@ def design_of(formula: Formula, schema: Schema) -> Design:
                 )
             choices.append([(starts[index] + level, power) for level in range(variables[index].levels)])
         products += [tuple(sorted(product)) for product in itertools.product(*choices)]
-    if len(products) > MAX_COEFFICIENTS:
+    return _checked(Design(tuple(variables), tuple(dict.fromkeys(products))))
+
+
+def _checked(design: Design) -> Design:
+    """Return the design; raise InvalidParameter for more coefficients than are offered."""
+    if design.dimension > MAX_COEFFICIENTS:
         raise InvalidParameter(
-            f"the formula has {len(products)} coefficients, and at most {MAX_COEFFICIENTS} are allowed. Use fewer "
+            f"the formula has {design.dimension} coefficients, and at most {MAX_COEFFICIENTS} are allowed. Use fewer "
             "terms, or merge categories."
         )
-    return Design(tuple(variables), tuple(dict.fromkeys(products)))
+    return design
 
 
 def read_variable(variable: Variable, columns: Mapping[str, DescribedColumn], outcome: str) -> AnyVariable:
@@ -295,7 +337,7 @@ class Standardised:
         for index, product in enumerate(self.design.products):
             column = np.full(len(atoms), self.length)
             for atom, power in product:
-                column *= moved[:, atom] ** power / _ROOT_MOMENTS[power]
+                column *= moved[:, atom] ** power / ROOT_MOMENTS[power]
                 np.clip(column, -_LARGEST, _LARGEST, out=column)
             columns[:, index] = column
         return columns
@@ -308,6 +350,8 @@ class Standardised:
         for column, product in enumerate(self.design.products):
             for lower, factor in self._expand(product):
                 matrix[places[lower], column] += factor * self.length
+        # released as differences from the first intercept
+        matrix[1 : self.design.intercepts] += matrix[0]
         return matrix
 
     def _expand(self, product: Product) -> list[tuple[Product, float]]:
@@ -321,7 +365,7 @@ class Standardised:
                 if move or lower == power
             ]
             parts = [
-                (one + (((atom, lower),) if lower else ()), factor * other / _ROOT_MOMENTS[power])
+                (one + (((atom, lower),) if lower else ()), factor * other / ROOT_MOMENTS[power])
                 for one, factor in parts
                 for lower, other in binomial
             ]

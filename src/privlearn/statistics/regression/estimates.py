@@ -27,6 +27,8 @@ _MIN_INFORMATION = 3.0
 """In a direction whose information is below this multiple of its noise, nothing is estimated."""
 _UNESTIMATED = 1e-3
 """A coefficient is not estimated if more than this share of its squared direction lies in such directions."""
+_FLAT = 1e-3
+"""Eigenvalues of a matrix of moments count as at least this share of the largest one."""
 _CURVATURE = 0.25
 """Change of the information per unit of the linear predictor, for the error of the last step."""
 
@@ -95,14 +97,19 @@ class Estimates(CountsFile):
 
     @property
     def ratio_name(self) -> str:
-        """Return "odds ratio" or "rate ratio"; empty for linear models."""
+        """Return the name of exp(coefficient), such as "odds ratio"; empty for linear models."""
         return self._progress.family.ratio
 
     @property
     def references(self) -> dict[str, str]:
         """Return the category that the others are compared with, by variable."""
-        variables = self._progress.design.variables
+        variables = self._progress.design.column_variables
         return {variable.name: variable.values[0] for variable in variables if isinstance(variable, Levels)}
+
+    @property
+    def intercepts(self) -> int:
+        """Return the number of intercepts, which come first: one for each level that is exceeded, in ordinal models."""
+        return self._progress.design.intercepts
 
     @property
     def units(self) -> dict[str, str]:
@@ -125,9 +132,8 @@ class Estimates(CountsFile):
 
         Weights count in units of their public mean.
         """
-        counted = float(np.mean([np.sum(table) for table in self.tables[: self._progress.tables]]))
         mean = float(self.about.get("weight", {}).get("mean", 1.0))
-        return max(counted * self.unit / mean, 0.0)
+        return self._progress.complete * self.unit / mean
 
     @cached_property
     def _progress(self) -> Progress:
@@ -136,8 +142,8 @@ class Estimates(CountsFile):
         )
 
     @cached_property
-    def _solution(self) -> tuple[Array, Array, Array, Array]:
-        """Return estimates, their covariance with and without the noise, and which are not estimated."""
+    def _solution(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Return estimates, their covariance with and without the noise, its degrees of freedom, and what is hidden."""
         progress, scales = self._progress, self.certificate.mechanism.scales
         score, information, moments = progress.last_round
         scale, dimension = progress.scale, progress.design.dimension
@@ -147,21 +153,32 @@ class Estimates(CountsFile):
         weak = values < _MIN_INFORMATION * noise
         inverse = positive_inverse(information, _MIN_INFORMATION * noise)
         step = inverse @ score
-        spread = shrunk_moments(moments, information, scales[-1] * scale.residual_bound**2)
         # the information's noise times the step, and the step's own curvature (docs/theory/inference.md)
-        outer = np.outer(step, step)
-        own = score_noise**2 * np.eye(dimension) + noise**2 / 2.0 * (
-            np.trace(outer) * np.eye(dimension) + outer
+        unit, change = np.eye(dimension), progress.change_of_moments(step)
+        outer = expected_outer(step, progress.step_covariance, inverse, score_noise, noise)
+        own = score_noise**2 * unit + noise**2 / 2.0 * (np.trace(outer) * unit + outer)
+        # residuals before the step also contain the step
+        before = max(float(np.sum(outer * information)), 0.0) / progress.complete
+        moments_noise = scales[-1] * scale.residual_bound**2
+        spread, kept = shrunk_moments(
+            moments - before * information, information, change, moments_noise, noise
         )
         left = _CURVATURE**2 * progress.predictor_variance(information, step)
         to_units = progress.standardised.to_units * scale.spread
         estimate = to_units @ (progress.coefficients + step)
         estimate[0] += scale.centre
-        sampling = to_units @ inverse @ spread @ inverse @ to_units.T
+        weights = to_units @ inverse
+        sampling = weights @ spread @ weights.T
         whole = sampling + to_units @ (inverse @ own @ inverse + left * outer) @ to_units.T
         hidden = (to_units @ vectors[:, weak]) ** 2
         share = hidden.sum(axis=1) / (to_units**2).sum(axis=1)
-        return estimate, whole, sampling, share > _UNESTIMATED
+        # of the variances' own noise: Satterthwaite's degrees of freedom
+        by_model = (1.0 - kept**2) * np.diag(sampling) ** 2 / max(float(np.sum(spread**2)), 1e-300)
+        error = moments_noise**2 * (by_model + kept**2 * np.sum(weights**2, axis=1) ** 2)
+        degrees = np.divide(
+            2.0 * np.diag(whole) ** 2, error, out=np.full(dimension, np.inf), where=error > 0.0
+        )
+        return estimate, whole, sampling, np.maximum(degrees, 1.0), share > _UNESTIMATED
 
     def covariance(self) -> Array:
         """Return the covariance of the estimates, sampling and noise together."""
@@ -171,14 +188,11 @@ class Estimates(CountsFile):
         """Return the rows of the table, the intercept first."""
         if not 0.0 < level < 1.0:
             raise InvalidParameter("level must lie between 0 and 1, such as 0.95")
-        estimate, whole, sampling, hidden = self._solution
-        names = self._progress.design.names
-        reach = float(special.ndtri(0.5 + level / 2.0))
+        estimate, whole, sampling, degrees, hidden = self._solution
+        numbers = zip(estimate, np.diag(whole), np.diag(sampling), degrees, hidden, strict=True)
         return [
-            _coefficient(
-                name, estimate[index], whole[index, index], sampling[index, index], bool(hidden[index]), reach
-            )
-            for index, name in enumerate(names)
+            _coefficient(name, *own, level)
+            for name, own in zip(self._progress.design.names, numbers, strict=True)
         ]
 
     def __getitem__(self, term: str) -> Coefficient:
@@ -190,13 +204,11 @@ class Estimates(CountsFile):
     @property
     def privacy_cost(self) -> float:
         """Return the median width of an interval over its width without privacy; infinite if nothing is estimated."""
-        costs = [row.privacy_cost for row in self.coefficients()[1:] if row.is_estimated]
+        costs = [row.privacy_cost for row in self.coefficients()[self.intercepts :] if row.is_estimated]
         return float(np.median(costs)) if costs else math.inf
 
-    def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
-        """Return the table as a pandas data frame, indexed by term."""
-        import pandas as pd
-
+    def records(self, level: float = LEVEL) -> list[dict[str, Any]]:
+        """Return the rows of the table as plain values, with the ratio and its interval where it has a meaning."""
         records = []
         for row in self.coefficients(level):
             record: dict[str, Any] = dict(row.__dict__)
@@ -204,7 +216,13 @@ class Estimates(CountsFile):
                 names = (self.ratio_name, f"{self.ratio_name} lower", f"{self.ratio_name} upper")
                 record |= dict(zip(names, row.ratio, strict=True))
             records.append(record)
-        return pd.DataFrame(records).set_index("term")
+        return records
+
+    def to_frame(self, level: float = LEVEL) -> pd.DataFrame:
+        """Return the table as a pandas data frame, indexed by term."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records(level)).set_index("term")
 
     def to_latex(self, level: float = LEVEL) -> str:
         """Return the table as LaTeX (booktabs)."""
@@ -222,27 +240,54 @@ class Estimates(CountsFile):
 
 
 def _coefficient(
-    name: str, estimate: float, whole: float, sampling: float, hidden: bool, reach: float
+    name: str, estimate: float, whole: float, sampling: float, degrees: float, hidden: bool, level: float
 ) -> Coefficient:
     if hidden:
         return Coefficient(name, math.nan, math.inf, -math.inf, math.inf, math.nan, math.inf)
     error = math.sqrt(whole)
-    p_value = float(2.0 * special.ndtr(-abs(estimate) / error)) if error else float(not estimate)
-    cost = math.sqrt(whole / sampling) if sampling else math.inf
-    half = reach * error
+    p_value = float(2.0 * special.stdtr(degrees, -abs(estimate) / error)) if error else float(not estimate)
+    half = float(special.stdtrit(degrees, 0.5 + level / 2.0)) * error
+    without_privacy = float(special.ndtri(0.5 + level / 2.0)) * math.sqrt(sampling)
+    cost = half / without_privacy if without_privacy else math.inf
     return Coefficient(name, float(estimate), error, estimate - half, estimate + half, p_value, cost)
 
 
-def shrunk_moments(moments: Array, information: Array, noise: float) -> Array:
-    """Return the scores' second moments, moved towards a multiple of the information by as much as they are noise.
+def expected_outer(step: Array, prior: Array, inverse: Array, score_noise: float, noise: float) -> Array:
+    """Return the expected outer product of the last step without its noise, given the noisy step.
 
-    Under the model the two are proportional; the deviation from it is kept as far as it exceeds its noise (James and
-    Stein's factor), so that small tables get the model's variance and large ones the sandwich.
+    Earlier rounds leave an error of covariance ``prior``, which the step corrects; its own noise is known.
     """
-    factor = max(float(np.sum(moments * information)) / max(float(np.sum(information**2)), 1e-300), 0.0)
-    deviation = moments - factor * information
+    unit = np.eye(len(step))
+    inner = score_noise**2 * unit + noise**2 / 2.0 * (np.trace(prior) * unit + prior)
+    gain = prior @ np.linalg.inv(prior + inverse @ inner @ inverse)
+    mean = gain @ step
+    return np.asarray(np.outer(mean, mean) + prior - gain @ prior)
+
+
+def shrunk_moments(
+    moments: Array, information: Array, change: Array, noise: float, information_noise: float
+) -> tuple[Array, float]:
+    """Return the scores' second moments, moved towards a multiple of the model's by as much as they are noise.
+
+    The second result is the share of the deviation from the model that is kept.
+
+    The model's are T I T' for the information I and ``change`` T. The deviation from them is kept as far as it exceeds
+    its noise (James and Stein's factor), so that small tables get the model's variance and large ones the sandwich. The
+    noise in I would make the multiple too small: its mean square is subtracted.
+    """
+    model, square = change @ information @ change.T, change.T @ change
+    size = float(np.sum(model**2))
+    by_noise = information_noise**2 * (float(np.trace(square)) ** 2 + float(np.sum(square**2))) / 2.0
+    factor = max(float(np.sum(moments * model)) / max(size - by_noise, size / 4.0, 1e-300), 0.0)
+    deviation = moments - factor * model
     size, dimension = float(np.sum(deviation**2)), len(moments)
     expected = noise**2 * dimension * (dimension + 1) / 2.0
     kept = max(1.0 - expected / size, 0.0) if size else 0.0
-    values, vectors = np.linalg.eigh(factor * information + kept * deviation)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    values, vectors = np.linalg.eigh(factor * model)
+    root = vectors / np.sqrt(np.maximum(values, max(float(values[-1]), 1e-300) * _FLAT))
+    lowest = float(np.linalg.eigvalsh(root.T @ deviation @ root)[0])
+    kept = (
+        min(kept, -1.0 / lowest) if lowest < 0.0 else kept
+    )  # the sum stays positive, with nothing added to its trace
+    values, vectors = np.linalg.eigh(factor * model + kept * deviation)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T), kept

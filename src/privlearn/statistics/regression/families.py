@@ -30,8 +30,8 @@ class OutcomeScale:
 
     Parameters
     ----------
-    intercept : float
-        Linear predictor at the centre of all variables, to start from.
+    intercepts : tuple of float
+        Linear predictor at the centre of all variables, to start from: one for each row of a record.
     residual_bound : float
         Residuals are cut to this size; the unit of scores.
     information_bound : float
@@ -40,7 +40,7 @@ class OutcomeScale:
         The modelled number is (y - centre) / spread.
     """
 
-    intercept: float
+    intercepts: tuple[float, ...]
     residual_bound: float
     information_bound: float
     centre: float = 0.0
@@ -55,7 +55,7 @@ class Family(ABC):
     name : str
     ratio : str
         Name of exp(coefficient); empty if it has no meaning.
-    outcome : {"classes", "number"}
+    outcome : {"classes", "levels", "number"}
     rounds : int
         Approximate steps before the last one.
     is_cut : bool
@@ -91,7 +91,7 @@ class Logistic(Family):
 
     def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
         share = float(np.clip(outcome.counts[1] / outcome.total, _MIN_RATE, 1.0 - _MIN_RATE))
-        return OutcomeScale(math.log(share / (1.0 - share)), 1.0, 0.25)
+        return OutcomeScale((math.log(share / (1.0 - share)),), 1.0, 0.25)
 
     def residuals(self, predictor: Array, outcome: Array, scale: OutcomeScale) -> Array:
         return np.asarray(outcome - _logistic(predictor))
@@ -101,6 +101,23 @@ class Logistic(Family):
         return np.asarray(4.0 * chance * (1.0 - chance))
 
 
+class Ordinal(Logistic):
+    """Ordered levels: the log odds of a higher level are linear, with one intercept for each level that is exceeded.
+
+    Slopes are common to all comparisons (cumulative logit, proportional odds). Each of the K - 1 comparisons is a row
+    of the record with the weight 1 / (K - 1) and the outcome "is higher", as if the record were a person with several
+    rows.
+    """
+
+    name = "ordinal"
+    ratio = "cumulative odds ratio"
+    outcome = "levels"
+
+    def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
+        higher = np.clip(1.0 - outcome.below[1:-1], _MIN_RATE, 1.0 - _MIN_RATE)
+        return OutcomeScale(tuple(np.log(higher / (1.0 - higher)).tolist()), 1.0, 0.25)
+
+
 class Linear(Family):
     """A number: its mean is linear. Residuals are cut, as in Huber's estimate, several deviations from 0."""
 
@@ -108,7 +125,7 @@ class Linear(Family):
     rounds = 1
 
     def start(self, outcome: NoisyHistogram, offset: float, cut: float) -> OutcomeScale:
-        return OutcomeScale(0.0, cut, 1.0, *outcome.location)
+        return OutcomeScale((0.0,), cut, 1.0, *outcome.location)
 
     def residuals(self, predictor: Array, outcome: Array, scale: OutcomeScale) -> Array:
         return np.asarray((outcome - scale.centre) / scale.spread - predictor)
@@ -131,7 +148,7 @@ class Poisson(Family):
         quantiles = outcome.trimmed
         mean = max(float(np.mean(quantiles)), _MIN_RATE)
         deviation = max(float(np.std(quantiles)), math.sqrt(mean))
-        return OutcomeScale(math.log(mean) - offset, cut * deviation, _RATE_FACTOR * mean)
+        return OutcomeScale((math.log(mean) - offset,), cut * deviation, _RATE_FACTOR * mean)
 
     def residuals(self, predictor: Array, outcome: Array, scale: OutcomeScale) -> Array:
         mean = np.exp(np.clip(predictor, -_MAX_PREDICTOR, _MAX_PREDICTOR))
@@ -146,7 +163,7 @@ def _logistic(predictor: Array) -> Array:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(predictor, -_MAX_PREDICTOR, _MAX_PREDICTOR))))
 
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (Logistic(), Linear(), Poisson())}
+FAMILIES: dict[str, Family] = {family.name: family for family in (Logistic(), Ordinal(), Linear(), Poisson())}
 
 
 def family_of(name: str) -> Family:

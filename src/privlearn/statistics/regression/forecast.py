@@ -10,6 +10,7 @@ from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.statistics.layout import CountsLayout
+from privlearn.statistics.regression.design import ROOT_MOMENTS, Levels
 from privlearn.statistics.regression.layout import (
     TYPICAL_RATE,
     ModelRequest,
@@ -66,6 +67,23 @@ class WidthForecast:
         """
         return self._half_width(self.records, self.guarantee.epsilon)
 
+    @property
+    def half_widths(self) -> dict[str, float]:
+        """Return the expected half width of the 95 % interval of each coefficient but the intercepts.
+
+        Numbers count per standard deviation, and powers of them per power of it. Categories are assumed to be equally
+        frequent, so that a comparison of two of k has 2 / k of the records.
+        """
+        design = self.request.design
+        steps = [
+            math.sqrt(2.0 * len(variable.values)) if isinstance(variable, Levels) else 1.0
+            for variable in (design.variables[index] for index, _ in design.atoms)
+        ]
+        return {
+            name: self.half_width * math.prod(steps[atom] / ROOT_MOMENTS[power] for atom, power in product)
+            for name, product in list(zip(design.names, design.products, strict=True))[design.intercepts :]
+        }
+
     def records_for(self, half_width: float) -> int:
         """Return the least number of records at which intervals have this half width."""
         return math.ceil(
@@ -100,13 +118,18 @@ class WidthForecast:
             return "\n".join(
                 [*lines, "Noise would hide the coefficients: use fewer terms or a larger epsilon."]
             )
-        return "\n".join(
-            [
-                *lines,
-                f"Expected 95 % interval for one standard deviation of a number: +-{self.half_width:.2g}",
-                f"That is {self.ratio:.2f} times as wide as without privacy.",
-            ]
+        ratio = self.request.family.ratio
+        lines.append(
+            "Expected 95 % intervals, for numbers per standard deviation, for categories of equal size:"
         )
+        for name, half in self.half_widths.items():
+            factor = f"  ({ratio} times or divided by {math.exp(half):.3g})" if ratio and half < 10.0 else ""
+            lines.append(f"  {name:<24} +-{half:.2g}{factor}")
+        if any(sum(power for _, power in product) > 1 for product in self.request.design.products):
+            lines.append(
+                "A column with powers or interactions counts from its centre here; a coefficient of the table is at 0."
+            )
+        return "\n".join([*lines, f"They are {self.ratio:.2f} times as wide as without privacy."])
 
 
 def forecast_widths(

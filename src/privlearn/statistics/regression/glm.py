@@ -33,8 +33,8 @@ class PrivateGLM(BaseEstimator):
     epsilon : float
     delta : float
         Above 0: the noise is Gaussian.
-    family : {"logistic", "linear", "poisson"}, optional
-        By default logistic for two classes and linear for a number.
+    family : {"logistic", "ordinal", "linear", "poisson"}, optional
+        By default logistic for two classes, ordinal for ordered values and linear for a number.
     exposure : str, optional
         For counts: the column of the time or population at risk.
     neighbours : {"replace_one", "zero_out", "add_remove"}, default="replace_one"

@@ -50,10 +50,10 @@ class NoisyHistogram:
 
     def quantiles(self, shares: Array) -> Array:
         """Return the numbers below which these shares of the records lie."""
-        return np.asarray(np.interp(shares, self._below, self.edges))
+        return np.asarray(np.interp(shares, self.below, self.edges))
 
     @cached_property
-    def _below(self) -> Array:
+    def below(self) -> Array:
         """Return the share of the records below each edge."""
         below = np.concatenate([[0.0], np.cumsum(self.counts)])
         return np.asarray(np.clip(optimize.isotonic_regression(below).x / self.total, 0.0, 1.0))

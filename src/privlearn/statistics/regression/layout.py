@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.accounting import gaussian_ratio
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn, OrdinalColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, did_you_mean
@@ -52,9 +52,16 @@ _MIN_CUT, _MAX_CUT = 3.0, 8.0
 
 TYPICAL_RATE = 0.2
 """Share of a logistic outcome's second class, for a forecast that is not given one."""
-_TYPICAL_INFORMATION = {"logistic": 0.64, "linear": 0.95, "poisson": 0.55}
-"""Mean information of a record over its bound: for a rate of 0.2, residuals cut at 3 deviations, the mean count."""
-_TYPICAL_RESIDUAL = {"logistic": TYPICAL_RATE * (1.0 - TYPICAL_RATE), "linear": 1.0, "poisson": 1.0}
+_TYPICAL_INFORMATION = {"logistic": 0.64, "ordinal": 0.32, "linear": 0.95, "poisson": 0.55}
+"""Mean information of a record over its bound: for a rate of 0.2, residuals cut at 3 deviations, the mean count.
+
+Half as much for ordinal outcomes: columns that mark one of several levels are negatively correlated."""
+_TYPICAL_RESIDUAL = {
+    "logistic": TYPICAL_RATE * (1.0 - TYPICAL_RATE),
+    "ordinal": TYPICAL_RATE * (1.0 - TYPICAL_RATE),
+    "linear": 1.0,
+    "poisson": 1.0,
+}
 _TYPICAL_INFLATION = 1.5
 """Variance inflation of a coefficient by the correlation of its term with the others."""
 _MIN_STRENGTH = 2.0
@@ -73,14 +80,14 @@ class ModelRequest:
 
     @property
     def outcome_grid(self) -> Grid:
-        """Return the cells of the outcome's histogram; two for classes."""
+        """Return the cells of the outcome's histogram; one for each class or level."""
         return grid_of_outcome(self.outcome)
 
 
 def grid_of_outcome(outcome: Mapping[str, Any]) -> Grid:
-    """Return the cells of the outcome's histogram; two for classes."""
-    if "event" in outcome:
-        return grid_between(0.0, 1.0, 2)
+    """Return the cells of the outcome's histogram; one for each class or level."""
+    if "classes" in outcome:
+        return grid_between(0.0, 1.0, len(outcome.get("levels", (0, 1))))
     return grid_between(outcome["lower"], outcome["upper"], OUTCOME_CELLS)
 
 
@@ -105,7 +112,10 @@ def read_request(formula: str, schema: Schema, family: str | None, exposure: str
         found = read_variable(Variable(exposure, "log"), described_columns(schema), parsed.outcome)
         assert isinstance(found, Numbers)  # of a list of values, log() is refused
         offset = found
-    return ModelRequest(formula, chosen, outcome, design_of(parsed, schema), offset)
+    design = design_of(parsed, schema)
+    if chosen.outcome == "levels":
+        design = design.with_thresholds(outcome["name"], outcome["levels"])
+    return ModelRequest(formula, chosen, outcome, design, offset)
 
 
 def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple[dict[str, Any], Family]:
@@ -115,16 +125,18 @@ def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple
         raise InvalidParameter(f"the schema has no column {name!r}{did_you_mean(name, columns)}")
     column = columns[name]
     outcome: dict[str, Any] = {"name": name}
-    if isinstance(column, CategoryColumn):
+    if isinstance(column, OrdinalColumn) or (isinstance(column, CategoryColumn) and family == "ordinal"):
+        outcome |= _read_levels(name, column, schema.target)
+    elif isinstance(column, CategoryColumn):
         outcome |= _read_classes(name, column, schema.target)
     elif isinstance(column, NumberColumn):
         outcome |= {"lower": column.lower, "upper": column.upper}
     else:
         raise InvalidParameter(
-            f"{name!r} is neither a number nor a list of two classes. Use another outcome."
+            f"{name!r} is neither a number nor a list of classes or levels. Use another outcome."
         )
-    kind = "classes" if "event" in outcome else "number"
-    chosen = family_of(family or ("logistic" if kind == "classes" else "linear"))
+    kind = "classes" if "event" in outcome else "levels" if "levels" in outcome else "number"
+    chosen = family_of(family or {"classes": "logistic", "levels": "ordinal", "number": "linear"}[kind])
     if chosen.outcome != kind:
         suitable = " or ".join(name for name, one in FAMILIES.items() if one.outcome == kind)
         raise InvalidParameter(f"family={chosen.name!r} does not fit the outcome {name!r}. Use {suitable}.")
@@ -135,15 +147,31 @@ def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple
 
 def _read_classes(name: str, column: CategoryColumn, target: Target | None) -> dict[str, Any]:
     """Return reference and event of an outcome with two classes, and the class of each label."""
-    labels, classes = list(column.values), [0, 1]
-    if target is not None and target.name == name:
-        labels, classes = list(target.classes), target.class_indices
+    labels, classes = _read_labels(name, column, target)
     if len(labels) != 2:
         raise InvalidParameter(
-            f"{name!r} has {len(labels)} classes, and a logistic model explains two. Merge classes in the schema "
-            "(merge: {...}), or use another outcome."
+            f"{name!r} has {len(labels)} classes, and a logistic model explains two. If they are in order, from the "
+            "lowest to the highest, use family='ordinal'. Otherwise merge classes in the schema (merge: {...}), and "
+            "estimate one comparison at a time."
         )
-    return {"reference": str(labels[0]), "event": str(labels[1]), "classes": classes}
+    return {"reference": labels[0], "event": labels[1], "classes": classes}
+
+
+def _read_levels(name: str, column: CategoryColumn | OrdinalColumn, target: Target | None) -> dict[str, Any]:
+    """Return the levels of an outcome from the lowest to the highest, and the level of each label."""
+    labels, classes = _read_labels(name, column, target)
+    if len(labels) == 2:
+        raise InvalidParameter(f"{name!r} has two levels. Use family='logistic', which is the same model.")
+    return {"levels": labels, "classes": classes}
+
+
+def _read_labels(
+    name: str, column: CategoryColumn | OrdinalColumn, target: Target | None
+) -> tuple[list[str], list[int]]:
+    """Return the classes of an outcome, and the class of each label of its column."""
+    if target is not None and target.name == name:
+        return list(map(str, target.classes)), target.class_indices
+    return list(map(str, column.values)), list(range(len(column.values)))
 
 
 def regression_layout(
@@ -177,7 +205,7 @@ def _sums_of(request: ModelRequest, guarantee: Guarantee, records: int) -> list[
     entries = dimension * (dimension + 1) // 2
     tables = [
         len(variable.values) if isinstance(variable, Levels) else CELLS
-        for variable in request.design.variables
+        for variable in request.design.column_variables
     ]
     tables += [request.outcome_grid.cells, *([] if request.exposure is None else [CELLS])]
     of_tables, of_information = _flexible_shares(request, guarantee, records, len(tables))

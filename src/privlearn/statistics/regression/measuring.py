@@ -45,8 +45,8 @@ def estimate(
         Such as ``"readmitted ~ age + sex + age:smoker"``; see `privlearn.statistics.regression.formula`.
     epsilon, delta : float
         Privacy loss of the whole table. The noise is Gaussian, so delta must be above 0.
-    family : {"logistic", "linear", "poisson"}, optional
-        By default logistic for two classes and linear for a number.
+    family : {"logistic", "ordinal", "linear", "poisson"}, optional
+        By default logistic for two classes, ordinal for ordered values and linear for a number.
     exposure : str, optional
         For counts: the column of the time or population at risk.
     neighbours : {"replace_one", "zero_out", "add_remove"}, default="replace_one"

@@ -1,7 +1,9 @@
-"""A table of estimates for people: text, HTML with a forest plot, LaTeX."""
+"""A table of estimates for people: text, HTML with a forest plot, LaTeX; and for programs: CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Callable, Sequence
 from html import escape
@@ -38,6 +40,8 @@ def text_table(estimates: Estimates, level: float = LEVEL) -> str:
 def _heading(estimates: Estimates) -> list[str]:
     outcome = estimates.about["outcome"]
     event = f" ({outcome['event']} compared with {outcome['reference']})" if "event" in outcome else ""
+    if "levels" in outcome:
+        event = f" (a higher level of {' < '.join(outcome['levels'])})"
     return [
         f"{estimates.family} regression of {outcome['name']}{event}",
         f"{estimates.formula}; about {_complete(estimates):,.0f} complete {estimates.whom} of "
@@ -134,27 +138,42 @@ def _latex(text: str) -> str:
     return text.replace("< ", "$<$ ").translate(_LATEX) if "<" not in text else "$<$ " + text[2:]
 
 
-def write_page(estimates: Estimates) -> str:
+def csv_table(estimates: Estimates, level: float = LEVEL) -> str:
+    """Return the table as CSV, with unrounded numbers."""
+    records, stream = estimates.records(level), io.StringIO()
+    writer = csv.DictWriter(stream, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return stream.getvalue()
+
+
+def write_table(suffix: str, level: float = LEVEL) -> Callable[[Estimates], str]:
+    """Return the function that writes a file with this suffix: .tex, .csv, or else a page."""
+    write = {".tex": latex_table, ".csv": csv_table}.get(suffix, write_page)
+    return lambda estimates: write(estimates, level)
+
+
+def write_page(estimates: Estimates, level: float = LEVEL) -> str:
     """Return the whole page as HTML."""
     return whole_page(
         estimates,
         f"Estimates: {estimates.about['outcome']['name']} in {estimates.about['dataset']}",
-        page_part(estimates),
+        page_part(estimates, level),
         command="estimate",
-        intervals="Intervals cover the population's coefficient with probability 0.95, noise included.",
+        intervals=f"Intervals cover the population's coefficient with probability {level:g}, noise included.",
     )
 
 
-def page_part(estimates: Estimates) -> str:
+def page_part(estimates: Estimates, level: float = LEVEL) -> str:
     """Return the table and the forest plot alone, which notebooks and the server's pages show too."""
     heading = "".join(f"<p>{escape(line)}</p>" for line in _heading(estimates))
-    notes = " ".join(map(escape, _notes(estimates, LEVEL)))
-    return f"{heading}{table(*_cells(estimates, LEVEL))}<p>{notes}</p>{forest_plot(estimates)}"
+    notes = " ".join(map(escape, _notes(estimates, level)))
+    return f"{heading}{table(*_cells(estimates, level))}<p>{notes}</p>{forest_plot(estimates, level)}"
 
 
 def forest_plot(estimates: Estimates, level: float = LEVEL) -> str:
-    """Return an SVG figure: each estimate with its interval, ratios on a logarithmic axis; without the intercept."""
-    rows = [row for row in estimates.coefficients(level)[1:] if row.is_estimated]
+    """Return an SVG figure: each estimate with its interval, ratios on a logarithmic axis; without intercepts."""
+    rows = [row for row in estimates.coefficients(level)[estimates.intercepts :] if row.is_estimated]
     if not rows:
         return ""
     place = _axis(rows)

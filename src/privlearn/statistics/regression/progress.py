@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.imports import special
 from privlearn.mechanisms.statistics.scoring import unpack_symmetric
 from privlearn.statistics.regression.design import NORM, Levels, Numbers, Standardised, design_from_dict
 from privlearn.statistics.regression.families import OutcomeScale, family_of
@@ -20,7 +21,7 @@ from privlearn.statistics.regression.layout import RESIDUAL_EDGES, grid_of_outco
 
 _PRIOR = 3.0
 """Prior variance of a row's coefficients: a linear predictor of deviation 1 has 1.7 on average."""
-_OF_TABLES = ("tables", "standardised", "_first_scale")
+_OF_TABLES = ("tables", "standardised", "_centre_rows", "_first_scale")
 """Cached properties that follow from the histograms of variables and outcome alone."""
 
 
@@ -64,27 +65,36 @@ class Progress:
         """Return the number of histograms that come first."""
         return list(self._about["sums"]).index("score")
 
+    @property
+    def complete(self) -> float:
+        """Return about how many records, or persons, have all values: the mean over the histograms; at least 1."""
+        return max(float(np.mean([np.sum(table) for table in self._released[: self.tables]])), 1.0)
+
     @cached_property
     def standardised(self) -> Standardised:
         """Return centres and spreads of all atoms, from the histograms of the variables."""
         centres, spreads = [], []
+        histograms = iter(self._released)
         shortest = 1.0 / math.sqrt(NORM * self.design.dimension)
-        for index, variable in enumerate(self.design.variables):
+        for variable in self.design.variables:
             if isinstance(variable, Levels):
-                counts = self._released[index]
+                counts = next(histograms) if variable.column else np.ones(len(variable.values))
                 shares = np.clip(counts[1:] / max(float(np.sum(counts)), 1.0), 0.0, 1.0)
                 centres += shares.tolist()
                 # A rare category would make its rows long, which takes their weight.
                 spreads += np.maximum(np.sqrt(shares * (1.0 - shares)), shortest).tolist()
             else:
-                centre, spread = self._histogram(index, grid_of_variable(variable).edges).location
+                histogram = NoisyHistogram(
+                    next(histograms), grid_of_variable(variable).edges, self._scales[0]
+                )
+                centre, spread = histogram.location
                 centres.append(centre)
                 spreads.append(spread)
         return Standardised(self.design, np.array(centres), np.array(spreads))
 
     @cached_property
     def _first_scale(self) -> OutcomeScale:
-        index, offset = len(self.design.variables), 0.0
+        index, offset = len(self.design.column_variables), 0.0
         if self.exposure is not None:
             offset, _ = self._histogram(index + 1, grid_of_variable(self.exposure).edges).location
         outcome = self._histogram(index, grid_of_outcome(self._about["outcome"]).edges)
@@ -115,28 +125,40 @@ class Progress:
     def _residuals(self) -> int:
         return list(self._about["sums"]).index("residuals")
 
-    @cached_property
+    @property
     def coefficients(self) -> Array:
-        """Return the coefficients of rows after all rounds but the last.
+        """Return the coefficients of rows after all rounds but the last."""
+        return self._posterior[0]
+
+    @property
+    def step_covariance(self) -> Array:
+        """Return the covariance of the last step, from these coefficients to the estimate without noise."""
+        return np.asarray(np.linalg.inv(self._posterior[1]))
+
+    @cached_property
+    def _posterior(self) -> tuple[Array, Array]:
+        """Return the coefficients after all rounds but the last, and the inverse of the covariance of their error.
 
         Round j, at w_j, observes s_j = I_j (w - w_j) + noise. The estimate is the posterior mean given all rounds, each
         with the variance of its noise and of the error of its linearisation, which earlier rounds have more of.
         """
         scale = self._first_scale
         start = np.zeros(self.design.dimension)
-        start[0] = scale.intercept / self.standardised.length
+        count = self.design.rows_per_record
+        start[:count] = np.linalg.solve(self._centre_rows[:, :count], scale.intercepts)
         value, rounds = start, []
+        precision = np.eye(len(start)) / _PRIOR
         last = min(self.tables + 2 * self.family.rounds, len(self._released) - 1)
         for place in range(self.tables, last, 2):
             score, information = self._round(place, scale)
             rounds.append((value, score, information, (self._scales[place] * scale.residual_bound) ** 2))
             for _ in range(3):
-                value = self._combine(rounds, start, value)
-        return value
+                value, precision = self._combine(rounds, start, value)
+        return value, precision
 
     def _combine(
         self, rounds: Sequence[tuple[Array, Array, Array, float]], start: Array, value: Array
-    ) -> Array:
+    ) -> tuple[Array, Array]:
         precision = np.eye(len(start)) / _PRIOR
         weighted = start / _PRIOR
         for point, score, information, noise in rounds:
@@ -145,7 +167,7 @@ class Progress:
             variance = max(noise + error / len(start), math.ulp(0.0) ** 0.5)
             precision = precision + information @ information / variance
             weighted = weighted + information @ (score + information @ point) / variance
-        return np.asarray(np.linalg.solve(precision, weighted))
+        return np.asarray(np.linalg.solve(precision, weighted)), precision
 
     def predictor_variance(self, information: Array, step: Array) -> float:
         """Return about the mean square of a step's change of the linear predictor, by the intercept's information."""
@@ -153,6 +175,35 @@ class Progress:
             return 0.0
         weight = max(float(information[0, 0]) * NORM * self.design.dimension, math.ulp(1.0))
         return max(float(step @ information @ step), 0.0) / weight
+
+    @cached_property
+    def _centre_rows(self) -> Array:
+        """Return the rows of a record at the centre of all variables: one for each comparison with a level."""
+        count = self.design.rows_per_record
+        atoms = np.tile(self.standardised.centres, (count, 1))
+        atoms[:, : count - 1] = np.eye(count)[:, 1:]
+        return self.standardised.rows(atoms)
+
+    def change_of_moments(self, step: Array) -> Array:
+        """Return the matrix T for which T I T' is proportional to the scores' second moments under the model.
+
+        It is the identity where a record has one row. The K - 1 rows of a record in an ordinal model have dependent
+        residuals: with the chance S_k of a level above k, those of j < k have the covariance S_k (1 - S_j). It is
+        computed after the step, and the information I before it, at the centre (docs/theory/inference.md).
+        """
+        change, count = np.eye(self.design.dimension), self.design.rows_per_record
+        if count == 1:
+            return change
+        before = special.expit(self._centre_rows @ self.coefficients)
+        above = np.sort(special.expit(self._centre_rows @ (self.coefficients + step)))[::-1]
+        index = np.arange(count)
+        covariance = above[np.maximum.outer(index, index)] * (1.0 - above[np.minimum.outer(index, index)])
+        variance, own = before * (1.0 - before), self._centre_rows[:, :count]
+        by_model = own.T @ covariance @ own / count
+        by_rows = own.T @ (own * variance[:, np.newaxis])
+        change *= math.sqrt(covariance.mean() / variance.mean())
+        change[:count, :count] = np.linalg.cholesky(by_model) @ np.linalg.inv(np.linalg.cholesky(by_rows))
+        return change
 
     def _round(self, place: int, scale: OutcomeScale) -> tuple[Array, Array]:
         score, information = self._released[place], unpack_symmetric(self._released[place + 1])

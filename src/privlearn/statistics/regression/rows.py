@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ class RegressionCells:
 
 def read_cells(table: Any, schema: Schema, request: ModelRequest) -> RegressionCells:
     """PRIVATE: read the columns of a model. A cell that cannot be read is an error here, before anything is charged."""
-    variables = [*request.design.variables, *([] if request.exposure is None else [request.exposure])]
+    variables = [*request.design.column_variables, *([] if request.exposure is None else [request.exposure])]
     names = list(dict.fromkeys([*(variable.column for variable in variables), request.outcome["name"]]))
     described = {name: described_columns(schema)[name] for name in names}
     cells, weighing = PackedCells(), WeightColumns(schema)
@@ -103,6 +103,10 @@ class RegressionRows(RegressionSums):
         self._rows = rows
         self._about = layout.about
         self._progress = Progress(layout.about, layout.mechanism.scales, [])
+        self._copies = self._progress.design.rows_per_record
+        self._persons = rows.persons
+        if self._persons is None and self._copies > 1:
+            self._persons = np.arange(rows.total)
 
     def sums(self, released: Sequence[Array]) -> Array:
         progress = self._progress = self._progress.with_released(released)
@@ -120,23 +124,26 @@ class RegressionRows(RegressionSums):
         for cells in self._rows.cells.blocks():
             part = slice(start, start + number_of_rows(cells))
             start = part.stop
+            own = np.repeat(self._rows.weights[part] / self._copies, self._copies)
+            persons = None if self._persons is None else np.repeat(self._persons[part], self._copies)
+            cells = _with_thresholds(cells, self._copies)
             atoms, known = progress.design.read(cells)
             outcome, has_outcome = self._outcome(cells)
             offset = np.zeros(len(outcome))
             if progress.exposure is not None:
                 values, has_exposure = progress.exposure.read(cells[progress.exposure.column])
                 offset, known = values[:, 0], known & has_exposure
-            weights = np.where(known & has_outcome, self._rows.weights[part], 0.0)
-            persons = None if self._rows.persons is None else self._rows.persons[part]
+            weights = np.where(known & has_outcome, own, 0.0)
             yield _Block(atoms, outcome, offset, weights, persons, cells)
 
     def _outcome(self, cells: Any) -> tuple[Array, NDArray[np.bool_]]:
         """PRIVATE: return the outcome of each row, classes as 0 and 1, and which rows have one."""
         about = self._about["outcome"]
         values = np.asarray(cells[about["name"]])
-        if "event" in about:
+        if "classes" in about:
             known = values >= 0
-            return np.array(about["classes"], dtype=float)[np.where(known, values, 0)], known
+            classes = np.array(about["classes"], dtype=float)[np.where(known, values, 0)]
+            return (classes > cells[""] if "levels" in about else classes).astype(float), known
         known = ~np.isnan(values)
         return np.clip(np.where(known, values, about["lower"]), about["lower"], about["upper"]), known
 
@@ -148,11 +155,12 @@ class RegressionRows(RegressionSums):
         return np.asarray(total)
 
     def _count(self, progress: Progress, index: int, block: _Block) -> Array:
-        variables = progress.design.variables
+        variables = progress.design.column_variables
         if index == len(variables):
             grid = grid_of_outcome(self._about["outcome"])
-            if "event" in self._about["outcome"]:
-                return count(block.outcome.astype(np.int64), 2, block.weights)
+            if "classes" in self._about["outcome"]:  # all rows of a record count its level
+                classes = block.outcome.reshape(-1, self._copies).sum(axis=1).astype(np.int64)
+                return count(np.repeat(classes, self._copies), grid.cells, block.weights)
             return grid.count(block.outcome, block.weights)
         if index > len(variables):
             assert progress.exposure is not None
@@ -199,7 +207,7 @@ class RegressionRows(RegressionSums):
     def _moments(self, progress: Progress) -> Array:
         """PRIVATE: return the sum of the outer products of scores: of rows, or of the sums over persons' rows."""
         total = np.zeros((progress.design.dimension,) * 2)
-        persons = np.zeros((0 if self._rows.persons is None else self._rows.total, progress.design.dimension))
+        persons = np.zeros((0 if self._persons is None else self._rows.total, progress.design.dimension))
         for block in self._blocks(progress):
             scores = self._scores(progress, block)
             if block.persons is None:
@@ -215,6 +223,14 @@ class RegressionRows(RegressionSums):
             sizes = np.abs(self._at(progress, block)[3]) / progress.residual_unit
             total += count(np.searchsorted(RESIDUAL_EDGES, sizes), len(total), block.weights)
         return total
+
+
+def _with_thresholds(cells: Mapping[str, Any], copies: int) -> Mapping[str, Any]:
+    """PRIVATE: return each row once for every comparison with a level; the comparison is the column without a name."""
+    if copies == 1:
+        return cells
+    repeated = {name: np.repeat(np.asarray(column), copies) for name, column in cells.items()}
+    return repeated | {"": np.tile(np.arange(copies), number_of_rows(cells))}
 
 
 def _add_outer(vectors: Array, total: Array) -> None:
