@@ -183,7 +183,7 @@ def plan(
     >>> few = plan(model, rows=1000)
     >>> few.verdict
     'drowned'
-    >>> few.at(rows=100_000).verdict
+    >>> few.at(rows=100_000, epsilon=1.0).verdict
     'clear'
     """
     if not isinstance(estimator, PrivateEstimator):
