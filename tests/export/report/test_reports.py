@@ -16,8 +16,7 @@ from scipy.stats import norm
 from privlearn import InvalidParameter, Ledger, Release, evaluate
 from privlearn.accounting import GaussianCurve
 from privlearn.data import SchemaEncoder
-from privlearn.export.report import FORMATS, REPORTS, ReleaseProperties, write_report
-from privlearn.export.report.properties import OPEN
+from privlearn.export.report import FORMATS, OPEN, REPORTS, ReleaseProperties, write_report
 from privlearn.guarantee import Guarantee
 from privlearn.release import LinearModel, meaning_of
 from tests.support.export_cases import ILL, dirty_table, exported_releases, raw_table, schema_for, with_model

@@ -7,8 +7,7 @@ import math
 import pytest
 
 from privlearn.accounting import ra12_noise_scale
-from privlearn.papers.bounds import GROWTH_RATES, GrowthRate, Sizes, gaussian_excess
-from privlearn.papers.bounds.growth import ROWS
+from privlearn.papers.bounds import GROWTH_RATES, ROWS, GrowthRate, Sizes, gaussian_excess
 
 SIZES = Sizes(rows=36_000, columns=104, epsilon=1.0, excess=0.05, failure=0.05, queries=10_000)
 

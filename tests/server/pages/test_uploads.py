@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from privlearn.data import Schema
-from privlearn.data.sources.csv_files import upload_format
+from privlearn.data.sources import upload_format
 from privlearn.errors import DataError
-from privlearn.server.http.media_types import CSV, read_rows
-from privlearn.server.jobs.requests import Predictions
-from privlearn.server.pages.columns import field_views, point_of
+from privlearn.server.http import CSV, read_rows
+from privlearn.server.jobs import Predictions
+from privlearn.server.pages import field_views, point_of
 from privlearn.server.pages.sessions import _read_lines, _with_predictions
 
 OWN = Schema.from_dict(

@@ -12,7 +12,7 @@ from privlearn.imports import export_late
 
 if TYPE_CHECKING:
     from privlearn.data.sources.addresses import StoredPath, check_endpoint, table_path
-    from privlearn.data.sources.csv_files import parse_csv
+    from privlearn.data.sources.csv_files import parse_csv, upload_format
     from privlearn.data.sources.files import open_rows
     from privlearn.data.sources.raw_cells import open_cells, write_rows
     from privlearn.data.sources.read_columns import read_block, read_column

@@ -5,11 +5,12 @@ module has one or two reports. Start with `model_card.py`. May import what `expo
 """
 
 from privlearn.export.report import checklist, edpb, ethics, model_card, registry, sacro
-from privlearn.export.report.properties import ReleaseProperties
+from privlearn.export.report.properties import OPEN, ReleaseProperties
 from privlearn.export.report.report import FORMATS, REPORTS, Report, register_report, write_report
 
 __all__ = [
     "FORMATS",
+    "OPEN",
     "REPORTS",
     "ReleaseProperties",
     "Report",

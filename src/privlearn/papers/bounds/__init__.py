@@ -32,11 +32,12 @@ from privlearn.papers.bounds.fourier import (
     fourier_useful_noise,
     frequency_moment,
 )
-from privlearn.papers.bounds.growth import GROWTH_RATES, GrowthRate, Sizes
+from privlearn.papers.bounds.growth import GROWTH_RATES, ROWS, GrowthRate, Sizes
 from privlearn.papers.bounds.pinp import PinpSizes, pinp_threshold
 
 __all__ = [
     "GROWTH_RATES",
+    "ROWS",
     "Bound",
     "GrowthRate",
     "PinpSizes",

@@ -31,6 +31,7 @@ from privlearn.server.pages.signing import refuse_with_pages
 
 if TYPE_CHECKING:
     from privlearn.server.pages.choices import new_form_token
+    from privlearn.server.pages.columns import field_views, point_of
     from privlearn.server.pages.figures import Axis, Figure, Line, meter, round_ticks
 else:
     __getattr__ = export_late(__name__)
