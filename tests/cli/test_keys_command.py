@@ -10,6 +10,7 @@ from privlearn.server import AccessRefused
 from privlearn.server.access import authenticate
 from privlearn.server.holder import Catalog, Owner, demo
 from privlearn.server.holder.demo import demo_keys, write_demo
+from privlearn.server.store import open_store
 from privlearn.server.store.events import events
 from tests.support.cli_support import Run
 
@@ -106,3 +107,10 @@ def test_ids_are_whole_in_a_narrow_terminal(run: Run, owner: Path, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "60")
     key = run("keys", "create", owner, "--analyst", "alice").stdout.strip()
     assert key.split("_")[1] in run("keys", "list", owner).stdout
+
+
+def test_the_budgets_of_a_server_are_found_by_its_file(run: Run, owner: Path) -> None:
+    open_store(Owner.load(owner))
+    for command in (["budget"], ["budget", "show"], ["budget", "check"]):
+        shown = run(*command, "--ledger", owner)
+        assert (shown.code, "census" in shown.stdout) == (0, True), shown.stderr

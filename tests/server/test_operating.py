@@ -7,6 +7,7 @@ import json
 import logging
 import multiprocessing
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from privlearn.server.jobs import workers
 from privlearn.server.store import open_store
 from privlearn.server.store.events import events
 from privlearn.server.store.log_file import escape_formula
+from tests.support.doc_pages import ROOT
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 from tests.support.waiting import until
@@ -51,7 +53,10 @@ def monitor(served: Served) -> Iterator[httpx2.Client]:
 
 
 def test_a_monitor_reads_figures_and_nothing_else(served: Served, monitor: httpx2.Client) -> None:
-    assert 'privlearn_budget_epsilon{dataset="clinic",part="left"}' in monitor.get("/metrics").text
+    figures = monitor.get("/metrics").text
+    assert 'privlearn_budget_epsilon{dataset="clinic",part="left"}' in figures
+    alerts = (ROOT / "deploy" / "alerts.yaml").read_text()
+    assert [name for name in re.findall(r"privlearn_\w+", alerts) if name not in figures] == []
     assert served.alice.get("/metrics").status_code == 403
     job = served.alice.post("/v1/jobs", json={"kind": "release", "dataset": "clinic", "epsilon": 0.5}).json()[
         "id"
