@@ -53,6 +53,7 @@ def monitor(served: Served) -> Iterator[httpx2.Client]:
 
 
 def test_a_monitor_reads_figures_and_nothing_else(served: Served, monitor: httpx2.Client) -> None:
+    monitor.get("/v1/me")  # so that a request has been counted
     figures = monitor.get("/metrics").text
     assert 'privlearn_budget_epsilon{dataset="clinic",part="left"}' in figures
     alerts = (ROOT / "deploy" / "alerts.yaml").read_text()
