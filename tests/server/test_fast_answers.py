@@ -164,15 +164,23 @@ def test_the_lean_route_checks_like_every_other(served: Served, session: str) ->
     assert 'route="/v1/sessions/{id}/predictions",status="200"' in figures
 
 
+@pytest.mark.parametrize(("learner", "parts"), [("logistic", 1), ("kernel", 3)])
 def test_a_batch_in_parts_has_the_answers_of_one(
-    served: Served, session: str, monkeypatch: pytest.MonkeyPatch
+    served: Served, monkeypatch: pytest.MonkeyPatch, learner: str, parts: int
 ) -> None:
+    session = served.train("session", trial=True, learner=learner)
+    joined: list[int] = []
     monkeypatch.setattr(sessions, "MIN_SPLIT_ROWS", 1)
     monkeypatch.setattr(sessions, "CORES", 3)
-    parts = ask(served, session, rows=200).json()
+    monkeypatch.setattr(
+        sessions, "join_predictions", lambda found: joined.append(len(found)) or join_predictions(found)
+    )
+    in_parts = ask(served, session, rows=200).json()
     monkeypatch.setattr(sessions, "CORES", 1)
-    assert ask(served, session, rows=200).json() == parts
-    assert len(parts["predictions"]) == 200
+    whole = ask(served, session, rows=200).json()
+    assert joined == [parts, 1]
+    assert in_parts["predictions"] == whole["predictions"]
+    assert in_parts["scores"] == pytest.approx(whole["scores"], rel=1e-12)
 
 
 def test_parts_are_joined_in_order() -> None:

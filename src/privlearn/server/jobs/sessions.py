@@ -16,7 +16,7 @@ from privlearn.data.sources.passes import available_cores
 from privlearn.data.sources.table import safely
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
-from privlearn.release.encoders import KernelEncoder
+from privlearn.release.encoders import FourierEncoder, KernelEncoder
 from privlearn.release.model import RegressionModel, probabilities_of
 from privlearn.server.holder.catalog import Catalogs
 from privlearn.server.holder.recipes import kernel_learner
@@ -58,14 +58,17 @@ class FromModel:
         self._for_one = self._model
         if isinstance(self._model.encoder, KernelEncoder):
             self._for_one = replace(self._model, encoder=self._model.encoder.row_by_row())
+        # Without a kernel, reading the columns of each part takes longer than computing its answers.
+        self._is_divided = isinstance(self._model.encoder, KernelEncoder | FourierEncoder)
 
     def predict(self, rows: pa.Table | Row, admission: Admission | None) -> Predictions:
-        """Return the answers; a large batch is computed in parts, one for each core."""
+        """Return the answers; a large batch of a kernel model is computed in parts, one for each core."""
         if isinstance(rows, dict):
             return self._predict(self._for_one, rows, 1)
         if rows.num_rows == 1:  # read without Arrow, which is faster for one row
             return self._predict(self._for_one, safely(rows.to_pydict, _NO_TIME), 1)
-        size = -(-rows.num_rows // (CORES if rows.num_rows >= MIN_SPLIT_ROWS else 1))
+        count = CORES if self._is_divided and rows.num_rows >= MIN_SPLIT_ROWS else 1
+        size = -(-rows.num_rows // count)
         parts = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
         later = [_THREADS.submit(self._predict, self._model, part, part.num_rows) for part in parts[1:]]
         first = self._predict(self._model, parts[0], parts[0].num_rows)
