@@ -224,6 +224,15 @@ def test_counts_are_those_that_their_certificate_names() -> None:
             verify_bytes(dataclasses.replace(counts, certificate=certificate).to_bytes())
 
 
+def test_the_mean_of_centred_rows_lies_on_the_grid_of_its_noise() -> None:
+    release = release_of("centred")
+    centring: Any = release.certificate.task.centring
+    for factor in (2.0**14, 1e30):
+        louder = dataclasses.replace(centring, mean_noise_scale=factor * centring.mean_noise_scale)
+        with pytest.raises(VerificationError, match="another model"):
+            verify_bytes(forged(release, {"centring": louder}))
+
+
 def test_numbers_are_counted_around_a_public_number() -> None:
     release = (
         PrivateRegressor(**PROMISE | {"epsilon": 10.0}, target_bounds=(-1.0, 1.0)).fit(X, NUMBER).release_

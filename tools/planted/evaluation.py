@@ -63,6 +63,7 @@ MUTANTS = [
     Mutant("file: counts off the grid", "privlearn.release.counts_file:CountsFile._parse", "_check_noise(tables, certificate.mechanism)", "", CONTRADICTIONS),
     Mutant("file: counts of another subject", "privlearn.release.counts_file:CountsFile._parse", "_check_subject(about, certificate.subject)", "", CONTRADICTIONS),
     Mutant("file: numbers counted around any number", "privlearn.release.agreement:_has_public_grids", "grid == Grid.between(lower, upper, grid.cells, typical)", "True", CONTRADICTIONS),
+    Mutant("file: a mean off the grid", "privlearn.release.agreement:_is_centred_by", "_is_mean_of_noisy_sum(encoder.mean, task, centring)", "True", CONTRADICTIONS),
     Mutant("file: matrices off the grid", "privlearn.release.curvature_file:Curvature.from_bytes", "_check_noise(curvature)", "", CONTRADICTIONS),
     Mutant("file: rows of a person in arrays", "privlearn.release.agreement:_counts_persons_like", "task.rows_per_person == 1 and (not task.averaged)", "True", CONTRADICTIONS),
     Mutant("evaluate: scores that are not finite", "privlearn.statistics.evaluation.subject:check_outputs", "not np.isfinite(values).all()", "False", MEASURED),

@@ -9,9 +9,11 @@ import math
 
 import numpy as np
 
+from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.errors import VerificationError
 from privlearn.mechanisms.mechanism import CoefficientMechanism
+from privlearn.mechanisms.noise import grid_step
 from privlearn.mechanisms.search.search import SearchResult
 from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.statistics.locations import Grid, Locations
@@ -41,7 +43,7 @@ def check_agreement(model: Model, certificate: Certificate) -> None:
         and model.is_learnt_by(task.loss)
         and model.is_weighted_by(task.weight_bound)
         and certificate.encoding == describe_encoding(model.encoder)
-        and _is_centred_by(model.encoder, task.centring)
+        and _is_centred_by(model.encoder, task)
         and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
         and _has_offsets_of(model, task)
         and _counts_persons_like(model.encoder, task)
@@ -218,9 +220,21 @@ def _public_map(model: Model, task: Task) -> ScoreMap | None:
     return map_of_target(target, None if weights is None else np.array(weights), task.loss)
 
 
-def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:
+def _is_centred_by(encoder: Encoder, task: Task) -> bool:
     """Return whether the model's mean is the one that the certificate pays for."""
+    centring = task.centring
     if not isinstance(encoder, CentredEncoder) or centring is None:
         return not isinstance(encoder, CentredEncoder) and centring is None
     stated = centring.features == len(encoder.mean) and centring.bound == encoder.base.row_bound
-    return stated and encoder.radius in centring.radii
+    return stated and encoder.radius in centring.radii and _is_mean_of_noisy_sum(encoder.mean, task, centring)
+
+
+def _is_mean_of_noisy_sum(mean: Array, task: Task, centring: Centring) -> bool:
+    """Return whether the mean times the number of records lies on the grid of the stated noise, but for rounding.
+
+    A stated scale that is far too large shows, as in `check_noise`, in coordinates below 2^49 of its steps.
+    """
+    if not centring.mean_noise_scale:
+        return True
+    steps = mean * task.total / grid_step(centring.mean_noise_scale)
+    return bool(np.all(np.abs(steps - np.rint(steps)) <= 2.0**-50 * np.abs(steps)))
