@@ -120,7 +120,7 @@ class Intervals:
         model = self.release.model
         if model.coefficients.size > _MAX_COEFFICIENTS:
             raise InvalidParameter(
-                f"the model has {model.coefficients.size} coefficients, too many to read one by one. Use effects"
+                f"the model has {model.coefficients.size} coefficients, and at most {_MAX_COEFFICIENTS} are listed."
             )
         if not isinstance(base_of(model.encoder), ArrayEncoder):
             return self._name_coefficients(feature_names(model.encoder), np.eye(model.encoder.dimension))

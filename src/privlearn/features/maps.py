@@ -34,8 +34,9 @@ def choose_map(features: Any, X: Any) -> PublicMap:
 def _scattering(X: Any) -> ScatteringFeatures:
     shape, kind = getattr(X, "shape", ()), getattr(X, "dtype", np.dtype(object))
     if len(shape) not in (3, 4) or kind != np.uint8:
+        size = tuple(shape[1:3]) if len(shape) in (3, 4) else (28, 28)
         raise InvalidParameter(
             "features='scattering' reads an array of bytes of shape (n, height, width). For other inputs pass "
-            "features=ScatteringFeatures((28, 28), value_bounds=(0, 1))"
+            f"features=ScatteringFeatures({size}, value_bounds=(0, 1)), with the range of their values"
         )
     return ScatteringFeatures(shape[1:])

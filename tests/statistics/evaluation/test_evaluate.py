@@ -236,6 +236,16 @@ def test_a_model_of_arrays_is_measured_by_its_scores() -> None:
     assert found.whom == "records"
 
 
+def test_scores_of_several_classes_are_a_matrix() -> None:
+    y = np.arange(600) % 3
+    scores = np.full((600, 3), 0.1) + 0.7 * np.eye(3)[(y + (np.arange(600) < 150)) % 3]
+    schema = SCHEMA.to_dict() | {"target": {"name": "y", "classes": [0, 1, 2]}}
+    found = evaluate(None, {"y": y}, scores=scores, schema=schema, epsilon=20.0)
+    assert found["accuracy"].value == pytest.approx(0.75, abs=0.02)
+    with pytest.raises(DataError, match="one score for each row and class"):
+        evaluate(None, {"y": y}, scores=scores[:, :2], schema=schema, epsilon=1.0)
+
+
 def test_what_only_rows_could_tell_is_not_refused(release: Release) -> None:
     """One class alone, and a group that nobody is in: refusing would tell, so the numbers say "too noisy"."""
     rows = simulated_census(3000, seed=7)

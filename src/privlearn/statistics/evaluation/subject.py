@@ -90,8 +90,8 @@ def schema_of(model: Any, schema: SchemaLike | None) -> Schema:
     if schema is None and isinstance(model, Release) and (own is None or own.target is None):
         raise InvalidParameter(
             "the model was trained on arrays, whose columns have no names. Pass its scores, and a schema whose target "
-            "lists the classes or bounds of y: evaluate(None, {'y': y}, scores=model.predict_proba(X)[:, 1], "
-            "schema=..., epsilon=...)"
+            "lists the classes or bounds of y: evaluate(None, {'y': y}, scores=model.predict_proba(X), schema=..., "
+            "epsilon=...), with [:, 1] for two classes"
         )
     if chosen is None:
         raise InvalidParameter(
@@ -186,6 +186,12 @@ def _scikit_learn(model: Any, target: Target) -> Subject:
 
 
 def _column(rows: Any, scores: Any) -> Array:
+    """Return one number per row; or one per row and class, in the order of the schema's classes."""
+    if not isinstance(scores, str) and np.ndim(scores) == 2:
+        return safely(
+            lambda: np.asarray(scores, dtype=np.float64),
+            "the scores are not numbers. Pass one number for each row and class.",
+        )
     column = as_table(rows, [scores]).column(0) if isinstance(scores, str) else as_array(scores, "scores")
     return numbers(column, "scores")
 
