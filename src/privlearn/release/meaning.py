@@ -98,7 +98,7 @@ class Meaning:
     def _mu_text(self) -> str:
         if self.mu is None:
             return "is unknown, for epsilon and delta are all that is known"
-        if self._is_harder_than(self.mu, by=0.5):
+        if self._is_harder_than(self.mu, by=0.04):
             return "is not stated: the bounds before are far stronger than any mu"
         harder = ", and harder at the rates stated before" if self._is_harder_than(self.mu) else ""
         return f"= {_up(self.mu)}, at least as hard as telling N(0, 1) from N({_up(self.mu)}, 1) by one draw{harder}"
