@@ -18,7 +18,14 @@ from privlearn.accounting import (
     ZcdpCurve,
     curve_of_runs,
 )
-from privlearn.accounting.meaning import _dominating, best_true_positives, gaussian_mu, max_odds
+from privlearn.accounting.meaning import (
+    _dominating,
+    best_advantage,
+    best_true_positives,
+    gaussian_mu,
+    max_odds,
+    sharpened_log_delta,
+)
 
 FALSE = (0.001, 0.01, 0.2, 0.7)
 
@@ -81,14 +88,32 @@ def test_the_search_on_a_grid_errs_upwards_and_by_little(curve: GaussianCurve | 
 def test_the_mu_of_a_curve_dominates_it_everywhere() -> None:
     for curve in (
         GaussianObjectiveCurve(0.2, 0.3),
+        GaussianObjectiveCurve(0.34, 0.01, corners=9, other_ratio=0.05),
         ZcdpCurve(0.05),
     ):
         mu = gaussian_mu(curve)
         assert mu is not None
         places = np.linspace(0.0, curve.reach(), 997)
-        assert np.all(GaussianCurve(mu).log_delta(places) >= curve.log_delta(places))
+        assert np.all(GaussianCurve(mu).log_delta(places) >= sharpened_log_delta(curve, places))
         for rate in FALSE:
             assert best_true_positives(curve, rate) <= norm.cdf(norm.ppf(rate) + mu) * (1 + 1e-6)
+
+
+def test_deltas_that_add_up_to_1_say_nothing_there_but_larger_epsilons_do() -> None:
+    """Nine corners of a softmax: as a sum of deltas the curve is 1 at epsilon 0, which would need mu = 9.8."""
+    curve = GaussianObjectiveCurve(0.34, 0.01, corners=9, other_ratio=0.05)
+    mu = gaussian_mu(curve)
+    assert curve.delta(0.0) >= 1.0
+    assert mu is not None
+    assert mu < 0.9
+    assert best_advantage(curve) < 0.35
+    assert best_advantage(GaussianCurve(0.34)) == pytest.approx(2.0 * norm.cdf(0.17) - 1.0)
+
+
+@pytest.mark.parametrize("curve", [GaussianCurve(0.3), GaussianCurve(3.0), PureCurve(0.5)])
+def test_exact_curves_are_not_sharpened(curve: GaussianCurve | PureCurve) -> None:
+    places = np.linspace(0.0, curve.reach() * 0.9, 301)
+    np.testing.assert_allclose(np.exp(sharpened_log_delta(curve, places)), curve.delta(places), rtol=1e-12)
 
 
 def test_several_runs_are_the_optimal_test_of_all_answers() -> None:

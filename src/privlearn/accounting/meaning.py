@@ -19,10 +19,12 @@ from privlearn.accounting.release_curves import (
     EpsilonDeltaCurve,
     JointCurve,
 )
+from privlearn.arrays import Array
 
 _CURVE_CELLS = 2000  # of the grid on which a curve is compared with a Gaussian one
 _LINES, _AREA_CELLS = 100, 1000  # lines above the best tests, and rectangles below the lowest line
 _PRECISION = 1e-6  # relative precision of mu and of the largest loss
+_CANCELLED = 1e-12  # more than rounding takes from a difference of numbers up to 1
 _SEARCH_PRECISION = 1e-5
 """Precision of a search for a minimum, relative to its interval."""
 
@@ -106,7 +108,7 @@ def _of_runs(once: float | None, times: int) -> float | None:
 def _dominating(curve: Curve) -> float:
     """Return the smallest mu, on a grid, whose Gaussian curve is nowhere below this one."""
     points = curve.reach() * (np.arange(_CURVE_CELLS + 1) / _CURVE_CELLS) ** 2
-    upper = np.minimum(curve.log_delta(points[:-1]), math.log1p(-_PRECISION))
+    upper = np.minimum(sharpened_log_delta(curve, points)[:-1], math.log1p(-_PRECISION))
 
     def dominates(mu: float) -> bool:
         return bool(np.all(GaussianCurve(mu).log_delta(points[1:]) >= upper))
@@ -119,6 +121,30 @@ def _dominating(curve: Curve) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if dominates(middle) else (middle, high)
     return high
+
+
+def sharpened_log_delta(curve: Curve, epsilons: Array) -> Array:
+    """Return bounds on log delta at ascending epsilons of at least 0, each the best that the curve implies there.
+
+    A sum of deltas may exceed 1 near epsilon 0. But ``delta(s)`` bounds, in both directions, all tests, so for t <= s
+    also ``delta(t) <= 1 - (1 - delta(s)) (1 + e^t) / (1 + e^s)`` (docs/theory/meaning.md).
+
+    >>> pure = PureCurve(1.0)  # its own curve is this bound
+    >>> bool(np.allclose(np.exp(sharpened_log_delta(pure, np.array([0.0, 1.0]))), pure.delta(np.array([0.0, 1.0]))))
+    True
+    """
+    own = np.asarray(curve.log_delta(epsilons), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        shares = np.log1p(-np.exp(np.minimum(own, 0.0))) - np.logaddexp(0.0, epsilons)
+    best = np.maximum.accumulate(shares[::-1])[::-1] + np.logaddexp(0.0, epsilons)
+    sharpened: Array = np.minimum(own, np.log(-np.expm1(np.minimum(best, 0.0)) + _CANCELLED))
+    return sharpened
+
+
+def best_advantage(curve: Curve) -> float:
+    """Return a bound on the true positive rate less the false positive rate of every attacker."""
+    epsilons = min(curve.reach(), _MAX_EXPONENT) * np.linspace(0.0, 1.0, _CURVE_CELLS) ** 2
+    return min(float(np.exp(sharpened_log_delta(curve, epsilons)[0])), 1.0)
 
 
 def max_odds(curve: Curve, exception: float) -> float:

@@ -13,7 +13,13 @@ from statistics import NormalDist
 from typing import Any
 
 from privlearn.accounting import Curve, EpsilonDeltaCurve, JointCurve
-from privlearn.accounting.meaning import area_under_best_tests, best_true_positives, gaussian_mu, max_odds
+from privlearn.accounting.meaning import (
+    area_under_best_tests,
+    best_advantage,
+    best_true_positives,
+    gaussian_mu,
+    max_odds,
+)
 from privlearn.guarantee import Guarantee
 from privlearn.relation import Relation
 
@@ -57,7 +63,7 @@ class Meaning:
     @property
     def advantage(self) -> float:
         """Return a bound on the true positive rate less the false positive rate of every attack."""
-        return min(float(self.curve.delta(0.0)), 1.0)
+        return best_advantage(self.curve)
 
     @property
     def area(self) -> float:
