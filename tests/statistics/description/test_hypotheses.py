@@ -157,7 +157,26 @@ def test_what_is_shown_and_verified(tmp_path: Any) -> None:
     again = Description.load(path)
     assert [str(test) for test in again.tests] == [str(test) for test in found.tests]
     assert "share of yes, smoker = yes minus no" in str(found)
-    assert "Tests of association" in write_page(found)
+    page = write_page(found)
+    assert "Tests of association" in page
+    assert "<h3>smoker by ill</h3>" in page
+
+
+def test_cross_tables_are_shown_with_their_labels() -> None:
+    rows = clinic(4000, 1, effect=0.2)
+    found = describe(rows, SCHEMA, epsilon=1.0, delta=1e-6, crosses=CROSSES, random_state=1)
+    table = found.crosses["ward", "smoker"]
+    assert (table.row_labels, table.column_labels) == (["a", "b", "c"], ["no", "yes"])
+    exact = int(np.sum((rows["ward"] == "b") & (rows["smoker"] == "yes")))
+    assert table.counts[1][1].lower < exact < table.counts[1][1].upper
+    assert found.crosses["smoker", "age"].column_labels[0].startswith("0 to ")
+    value = table.counts[1][1].value
+    share = 100.0 * value / sum(count.value for count in table.counts[1])
+    line = str(table).splitlines()[2]
+    assert line.startswith("  b: no ")
+    assert line.endswith(f"{share:.1f} %")
+    assert f"yes {value:,.0f} (" in line
+    assert line in str(found)
 
 
 def test_what_is_not_offered_is_refused() -> None:

@@ -19,6 +19,7 @@ from privlearn.arrays import Array
 from privlearn.errors import ReleaseError
 from privlearn.guarantee import Guarantee
 from privlearn.release.counts_file import CountsFile
+from privlearn.statistics.description.cross_table import CrossTable, format_count
 from privlearn.statistics.description.hypotheses import (
     CountNoise,
     HypothesisTest,
@@ -33,8 +34,7 @@ from privlearn.statistics.intervals import Estimate, NoisyTable
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _COVERED = 0.95
 _NORMAL = 1.959964
-_TOO_NOISY, _TOO_NOISY_CORRELATION = 0.5, 0.25
-"""Largest half width of an interval: relative to a count, and of a correlation."""
+_TOO_NOISY_CORRELATION = 0.25  # largest half width of an interval of a correlation
 _MIN_VARIANCE = 1e-3  # of a column on the scale from -1 to 1
 
 
@@ -149,6 +149,21 @@ class Description(CountsFile):
             (one, other): self._correlation(first + index, one, other)
             for index, (one, other) in enumerate(self.about["pairs"])
         }
+
+    @cached_property
+    def crosses(self) -> dict[tuple[str, str], CrossTable]:
+        """Return the cross tables; rows and columns of a number are its bins."""
+        columns, first = self.about["columns"], len(self.about["columns"]) + len(self.about["pairs"])
+        tables = {}
+        for index, (one, other) in enumerate(self.about.get("crosses", ()), start=first):
+            half = self._half_width(index)
+            counts = [
+                [_interval(count, half, 1.0) for count in row] for row in self.unit * self.tables[index]
+            ]
+            tables[one, other] = CrossTable(
+                (one, other), _labels(columns[one]), _labels(columns[other]), counts
+            )
+        return tables
 
     @cached_property
     def tests(self) -> list[HypothesisTest]:
@@ -293,15 +308,9 @@ class Description(CountsFile):
             lines += [f"    {label:<23} {text}" for label, text in texts.items()]
         for (one, other), estimate in self.correlations.items():
             lines.append(f"  correlation of {one} and {other}: {format_correlation(estimate)}")
+        lines += [f"  {line}" for cross in self.crosses.values() for line in str(cross).splitlines()]
         lines += [f"  {test}" for test in self.tests]
         return "\n".join(lines)
-
-
-def format_count(estimate: Estimate) -> str:
-    """Return a count and its interval as text."""
-    if estimate.upper - estimate.value > _TOO_NOISY * estimate.value:
-        return f"too noisy: below about {estimate.upper:,.0f}"
-    return f"{estimate.value:,.0f} ({estimate.lower:,.0f} to {estimate.upper:,.0f})"
 
 
 def format_share(estimate: Estimate) -> str:

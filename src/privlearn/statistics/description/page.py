@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 
 from privlearn.release.html import BLUE, GREY, ORANGE, element, html_table, svg, svg_text, table
+from privlearn.statistics.description.cross_table import format_count
 from privlearn.statistics.description.description import (
     ColumnDescription,
     Description,
     format_correlation,
-    format_count,
     format_share,
 )
 from privlearn.statistics.description.hypotheses import HypothesisTest
@@ -34,7 +34,15 @@ def page_part(description: Description) -> str:
     """Return the numbers and figures alone, which the server's pages show too."""
     columns = "".join(map(_column, description.columns.values()))
     whom = f"{description.whom}{description.weighted_by}"
-    return f"<p>About {description.records:,.0f} {whom}.</p>{columns}{_correlations(description)}{_tests(description)}"
+    crosses = "".join(cross.to_html() for cross in description.crosses.values())
+    crosses = (
+        f"<h2>Cross tables</h2><p>Approximate counts, 95 % interval, share of the row.</p>{crosses}"
+        * bool(crosses)
+    )
+    return (
+        f"<p>About {description.records:,.0f} {whom}.</p>{columns}{_correlations(description)}{crosses}"
+        f"{_tests(description)}"
+    )
 
 
 def _column(column: ColumnDescription) -> str:
@@ -75,6 +83,13 @@ def _correlations(description: Description) -> str:
     ]
     correlations = table(("columns", "correlation, 95 % interval"), rows)
     return f"<h2>Correlations</h2>{_squares(description)}{correlations}"
+
+
+def _crosses(description: Description) -> str:
+    if not description.crosses:
+        return ""
+    tables = "".join(cross.to_html() for cross in description.crosses.values())
+    return f"<h2>Cross tables</h2><p>Approximate counts, 95 % intervals, and shares of each row.</p>{tables}"
 
 
 def _tests(description: Description) -> str:
