@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from scipy.stats import norm
 
@@ -104,9 +102,3 @@ def test_what_was_bought_of_the_schema_counts() -> None:
     assert meaning is not None
     assert meaning.true_positives > alone.true_positives
     assert meaning.exception == 2.0 * certificate.together.delta
-
-
-def test_a_mu_that_says_nothing_is_not_stated() -> None:
-    meaning = meaning_of(Guarantee(1.0, 1e-6), PureCurve(1.0))
-    assert meaning is not None
-    assert "mu is not stated" in dataclasses.replace(meaning, mu=9.85).in_words()

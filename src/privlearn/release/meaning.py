@@ -104,16 +104,14 @@ class Meaning:
     def _mu_text(self) -> str:
         if self.mu is None:
             return "is unknown, for epsilon and delta are all that is known"
-        if self._is_harder_than(self.mu, by=0.04):
-            return "is not stated: the bounds before are far stronger than any mu"
         harder = ", and harder at the rates stated before" if self._is_harder_than(self.mu) else ""
         return f"= {_up(self.mu)}, at least as hard as telling N(0, 1) from N({_up(self.mu)}, 1) by one draw{harder}"
 
-    def _is_harder_than(self, mu: float, by: float = 0.999) -> bool:
-        """Return whether a test finds less than this share of what it finds under Gaussian noise of the same mu."""
+    def _is_harder_than(self, mu: float) -> bool:
+        """Return whether the test is harder than for a Gaussian mechanism of the same mu, which is an upper bound."""
         normal = NormalDist()
         allowed = [normal.cdf(normal.inv_cdf(rate) + mu) for rate in FALSE_POSITIVES]
-        return any(true < by * rate for true, rate in zip(self.true_positives, allowed, strict=True))
+        return any(true < 0.999 * rate for true, rate in zip(self.true_positives, allowed, strict=True))
 
     def _odds_text(self) -> str:
         factor = f"at most {_up(self.odds)}" if self.odds <= _MAX_ODDS else "any number"
