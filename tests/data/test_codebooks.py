@@ -75,6 +75,7 @@ def test_the_labels_of_a_statistics_program_are_comments_of_its_codes(table: Pat
     text = schema_template(path, codebook=path)
     assert yaml.safe_load(text)["columns"]["sex"]["values"] == [1, 2]
     assert "# 1: female, 2: male" in text
+    assert "# --codebook people.sav copies the labels" in schema_template(path)
     assert yaml.safe_load(schema_template(path))["columns"]["sex"] == {
         "type": "number",
         "lower": None,

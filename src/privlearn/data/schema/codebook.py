@@ -21,7 +21,7 @@ _ATTRIBUTE = re.compile(
     r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{]+)\s*(\{.*\}|[a-z]+\s*(?:\[[^\]]*\])?)", re.IGNORECASE
 )
 _BOUNDS = re.compile(r"\[\s*([^,\s]+)\s*,\s*([^\s\]]+)\s*\]")
-_LABELLED = (".sav", ".zsav", ".dta")
+LABELLED = (".sav", ".zsav", ".dta")
 _FIELDS_EXPECTED = (
     '{"fields": [{"name": ..., "constraints": {"minimum": ..., "maximum": ..., "enum": [...]}}]}'
 )
@@ -56,11 +56,11 @@ def read_codebook(path: str | Path) -> dict[str, Declared]:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix in _LABELLED:
+    if suffix in LABELLED:
         return {name: _labelled(labels) for name, labels in value_labels(path).items()}
     if suffix not in (".arff", ".dat", ".json"):
         raise InvalidParameter(
-            f"{path} is not a codebook: it must end in .arff, .dat, .json, {', '.join(_LABELLED)}"
+            f"{path} is not a codebook: it must end in .arff, .dat, .json, {', '.join(LABELLED)}"
         )
     try:
         text = path.read_text(encoding="utf-8-sig")

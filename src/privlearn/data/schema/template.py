@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from privlearn.data.schema.codebook import Declared, read_codebook
+from privlearn.data.schema.codebook import LABELLED, Declared, read_codebook
 from privlearn.data.schema.columns import compact_names
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath, table_path
@@ -119,6 +119,8 @@ def schema_template(
     stem = (first if len(files) == 1 else root).name.removesuffix(".gz").rsplit(".", 1)[0]
     question = _question(identifiers) if identifiers else ""
     head = _HEAD if codebook is None else _HEAD + _COPIED
+    if codebook is None and first.suffix.lower() in LABELLED:
+        head += f"#\n# --codebook {first.name} copies the labels of this file's codes as lists.\n"
     return "\n".join(
         [head, f"name: {_scalar(stem)}\n{_file(form, sheets)}", "columns:", *lines, "", f"{_TAIL}{question}"]
     )
