@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 from privlearn import Schema, verify
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter
+from privlearn.statistics.regression import estimate as measure
 from privlearn.statistics.regression import forecast_widths, parse_formula
 
 FORMULA = "ill ~ age + sex"
@@ -89,6 +92,24 @@ def test_a_rare_outcome_is_forecast_to_drown(clinic: Path) -> None:
     rare = run(clinic, "plan", "estimate", *numbers, "--rate", "0.01")
     assert "yes in 1 %" in rare
     assert "Noise would hide the coefficients" in rare
+    needed = re.search(r"or about ([\d,]+) records", rare)
+    assert needed is not None
+    enough = ("--rows", needed[1].replace(",", ""), *numbers[2:], "--rate", "0.01")
+    assert "Expected 95 % intervals" in run(clinic, "plan", "estimate", *enough)
+
+
+def test_the_rate_of_the_schema_is_used(clinic: Path) -> None:
+    """The forecast assumes it, and an estimate that it drowns is refused before anything is charged."""
+    described = Schema.load(clinic / "clinic.yaml").to_dict()
+    described["target"] = described["target"] | {"rate": 0.01}
+    numbers: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+    stated = forecast_widths("ill ~ age + sex", described, 4000, **numbers)
+    assert str(stated) == str(
+        forecast_widths("ill ~ age + sex", Schema.load(clinic / "clinic.yaml"), 4000, rate=0.01, **numbers)
+    )
+    rows = {"age": [50.0] * 4000, "sex": ["m"] * 4000, "ill": ["no"] * 4000}
+    with pytest.raises(InvalidParameter, match="noise would hide them"):
+        measure(rows, described, "ill ~ age + sex", **numbers)
 
 
 def test_the_rate_must_fit_the_outcome(clinic: Path) -> None:

@@ -118,7 +118,7 @@ def plan_estimate(
         typer.Option(
             **NUMBER,
             help="Approximate share of the outcome's second class, from public knowledge.",
-            show_default="0.2",
+            show_default="the schema's rate, else 0.2",
         ),
     ] = None,
     width: Annotated[

@@ -86,7 +86,7 @@ def _request(context: JobContext[RegressionFields]) -> ModelRequest:
 
 def _layout(context: JobContext[RegressionFields], request: ModelRequest, records: int) -> CountsLayout:
     layout = regression_layout(request, context.offered.schema, context.guarantee, records)
-    check_strength(layout, context.offered.schema.count_noun)
+    check_strength(layout, context.offered.schema.count_noun, request.rate)
     return layout
 
 

@@ -301,7 +301,7 @@ def _numbers(variable: Variable, column: Any) -> Numbers:
         if not lower > _DOMAINS[function]:
             raise InvalidParameter(
                 f"{variable} needs a lower bound above {max(_DOMAINS[function], -1.0):g} in the schema. "
-                "Raise the bound, or use another function."
+                + ("Write log1p(...), or raise the bound." if function == "log" else "Raise the bound.")
             )
         lower, upper = (float(_FUNCTIONS[function](bound)) for bound in (lower, upper))
     unit = getattr(column, "unit", None) or ""

@@ -23,6 +23,7 @@ from privlearn.statistics.regression.layout import (
 
 _NORMAL = 1.959964
 _STEPS = 60
+_MAX_EPSILON = 20.0
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,23 @@ class WidthForecast:
 
     def epsilon_for(self, half_width: float) -> float:
         """Return the least epsilon at which intervals have this half width."""
-        return _least(lambda epsilon: self._suffices(half_width, self.records, epsilon), 1e-3, 20.0)
+        return _least(lambda epsilon: self._suffices(half_width, self.records, epsilon), 1e-3, _MAX_EPSILON)
 
     def _suffices(self, half_width: float, records: float, epsilon: float) -> bool:
         layout = self._layout(round(records), epsilon)
         return is_readable(layout, self.rate) and self._half_width(round(records), epsilon) <= half_width
+
+    def _remedy(self) -> str:
+        """Return how many records, or how much epsilon, would let the coefficients stand out."""
+        epsilon, records = self.guarantee.epsilon, self.records
+        enough = _least(lambda more: is_readable(self._layout(round(more), epsilon), self.rate), records, 1e9)
+        remedy = f"use fewer terms, or about {enough:,.0f} {self.schema.count_noun}"
+        if is_readable(self._layout(records, _MAX_EPSILON), self.rate):
+            larger = _least(
+                lambda more: is_readable(self._layout(records, more), self.rate), epsilon, _MAX_EPSILON
+            )
+            remedy += f", or epsilon {larger:.2g}"
+        return remedy
 
     def _half_width(self, records: int, epsilon: float) -> float:
         layout = self._layout(records, epsilon)
@@ -115,9 +128,7 @@ class WidthForecast:
             hint = " A rarer outcome needs more of them; state yours with --rate (rate=)."
             lines.append(assumed + (hint if self.rate == TYPICAL_RATE else ""))
         if not self.is_readable:
-            return "\n".join(
-                [*lines, "Noise would hide the coefficients: use fewer terms or a larger epsilon."]
-            )
+            return "\n".join([*lines, f"Noise would hide the coefficients: {self._remedy()}."])
         ratio = self.request.family.ratio
         lines.append(
             "Expected 95 % intervals, for numbers per standard deviation, for categories of equal size:"
@@ -146,7 +157,8 @@ def forecast_widths(
 ) -> WidthForecast:
     """Return the expected intervals of a model, from public numbers alone.
 
-    ``rate`` is the approximate share of a logistic outcome's second class, from public knowledge.
+    ``rate`` is the approximate share of a logistic outcome's second class, from public knowledge; by default that of
+    the schema's target.
     """
     schema = as_schema(schema)
     if rate is not None and not 0.0 < rate < 1.0:
@@ -155,7 +167,7 @@ def forecast_widths(
     request = read_request(formula, schema, family, exposure)
     if rate is not None and request.family.name != "logistic":
         raise InvalidParameter("a rate belongs to an outcome with two classes. Leave it out.")
-    return WidthForecast(request, schema, guarantee, records, TYPICAL_RATE if rate is None else rate)
+    return WidthForecast(request, schema, guarantee, records, request.rate if rate is None else rate)
 
 
 def _least(suffices: Callable[[float], bool], low: float, high: float) -> float:

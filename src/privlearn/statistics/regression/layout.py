@@ -77,6 +77,7 @@ class ModelRequest:
     outcome: Mapping[str, Any]
     design: Design
     exposure: Numbers | None
+    rate: float = TYPICAL_RATE
 
     @property
     def outcome_grid(self) -> Grid:
@@ -115,7 +116,9 @@ def read_request(formula: str, schema: Schema, family: str | None, exposure: str
     design = design_of(parsed, schema)
     if chosen.outcome == "levels":
         design = design.with_thresholds(outcome["name"], outcome["levels"])
-    return ModelRequest(formula, chosen, outcome, design, offset)
+    target = schema.target
+    stated = target.rate if target is not None and target.name == outcome["name"] else None
+    return ModelRequest(formula, chosen, outcome, design, offset, stated or TYPICAL_RATE)
 
 
 def _read_outcome(formula: Formula, schema: Schema, family: str | None) -> tuple[dict[str, Any], Family]:
@@ -282,11 +285,14 @@ def is_readable(layout: CountsLayout, rate: float = TYPICAL_RATE) -> bool:
     return strength(layout, rate) >= _MIN_STRENGTH
 
 
-def check_strength(layout: CountsLayout, count_noun: str) -> None:
-    """Raise InvalidParameter, before anything is charged, where the noise would leave nothing to read."""
-    if not is_readable(layout):
+def check_strength(layout: CountsLayout, count_noun: str, rate: float) -> None:
+    """Raise InvalidParameter, before anything is charged, where the noise would leave nothing to read.
+
+    ``rate`` is the share of an outcome's second class that the schema states, or a typical one.
+    """
+    if not is_readable(layout, rate):
         dimension, mechanism = len(layout.about["design"]["products"]), layout.mechanism
-        records = mechanism.records * _MIN_STRENGTH / strength(layout)
+        records = mechanism.records * _MIN_STRENGTH / strength(layout, rate)
         raise InvalidParameter(
             f"{dimension} coefficients are too many for {mechanism.records:,} {count_noun} at epsilon = "
             f"{mechanism.guarantee.epsilon:g}: noise would hide them. Use fewer terms, a larger epsilon, or about "

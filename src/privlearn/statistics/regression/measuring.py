@@ -77,7 +77,7 @@ def estimate(
     rows = read_cells(without_part(table), schema, model)
     total = request.total(rows.total)
     layout = regression_layout(model, schema, request.guarantee, total)
-    check_strength(layout, schema.count_noun)
+    check_strength(layout, schema.count_noun, model.rate)
     cost = Cost(request.guarantee, layout.mechanism.renyi)
     charge = request.charge(cost, total, schema, part_of(table), "estimate")
     return charge.pay_for(lambda: measure(layout, schema, rows, request.randomness))
