@@ -96,7 +96,7 @@ def parse_hours(text: str) -> float | None:
     hours, minutes, seconds = (*text.replace(",", ".").split(":"), "0")[:3]
     whole, _, fraction = seconds.partition(".")
     nanoseconds = (int(hours) * 3600 + int(minutes) * 60 + int(whole)) * 10**9 + int(fraction.ljust(9, "0"))
-    return nanoseconds / 1e9 / 3600.0  # the operations of typed times, hence the same float
+    return nanoseconds / 1e9 / 3600.0  # as for typed times, so that the floats are equal
 
 
 def parse_day(text: str, form: str = ISO_DAYS) -> int | None:

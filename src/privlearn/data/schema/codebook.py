@@ -57,7 +57,7 @@ def read_codebook(path: str | Path) -> dict[str, Declared]:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in LABELLED:
-        return {name: _labelled(labels) for name, labels in value_labels(path).items()}
+        return {name: _from_labels(labels) for name, labels in value_labels(path).items()}
     if suffix not in (".arff", ".dat", ".json"):
         raise InvalidParameter(
             f"{path} is not a codebook: it must end in .arff, .dat, .json, {', '.join(LABELLED)}"
@@ -72,7 +72,7 @@ def read_codebook(path: str | Path) -> dict[str, Declared]:
     return entries
 
 
-def _labelled(labels: Mapping[Any, str]) -> Declared:
+def _from_labels(labels: Mapping[Any, str]) -> Declared:
     """Return the codes of a list and their labels; whole numbers that are stored as floats become whole."""
     codes = {
         int(code) if isinstance(code, float) and code.is_integer() else code: labels[code] for code in labels

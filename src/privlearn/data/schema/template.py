@@ -177,7 +177,7 @@ def _columns(path: TablePath, form: FileFormat) -> list[tuple[str, Any]]:
 def _column_lines(name: str, kind: Any, declared: Declared | None = None) -> Iterator[str]:
     yield f"  {_scalar(name)}:"
     if declared is not None:
-        yield from _declared_lines(kind, declared)
+        yield from _codebook_lines(kind, declared)
     elif pa.types.is_boolean(kind):
         yield "    type: category"
         yield "    values: [false, true]"
@@ -201,7 +201,7 @@ def _column_lines(name: str, kind: Any, declared: Declared | None = None) -> Ite
         yield "    values: []      # all possible values, e.g. [female, male]"
 
 
-def _declared_lines(kind: Any, declared: Declared) -> Iterator[str]:
+def _codebook_lines(kind: Any, declared: Declared) -> Iterator[str]:
     """Yield the lines of a column that a codebook describes, with the labels of codes as comments."""
     if not declared.values:
         is_day = isinstance(declared.lower or declared.upper, str)
