@@ -125,14 +125,6 @@ class Fit:
         return dataclasses.replace(requests, targets=ranges)
 
     @property
-    def has_unit(self) -> bool:
-        """Public: return whether numbers are learnt in units of a spread, if that is public or can be estimated."""
-        targets = self.rows.targets
-        return isinstance(targets, NumberTargets) and (
-            targets.score_map is not None or bool(self._requests().targets)
-        )
-
-    @property
     def _target(self) -> Target | None:
         """Public: return the schema's target, if there is a schema that states one."""
         schema = self.estimator.schema

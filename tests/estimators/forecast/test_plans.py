@@ -211,6 +211,16 @@ class TestWhatIsSaid:
         with pytest.raises(InvalidParameter, match="rate must lie between 0 and 1"):
             plan(model, 3000, rate=2.0)
 
+    def test_numbers_in_units_of_wide_bounds_may_lose_everything(self) -> None:
+        """Few records: neither centre nor spread can be estimated, and bounds may be far too wide."""
+        bounded = PrivateRegressor(epsilon=0.5, delta=1e-6, norm_bound=1.0, target_bounds=(0.0, 1e6))
+        few, many = (plan(bounded, rows, 40) for rows in (1200, 50_000))
+        assert (few.in_spreads, many.in_spreads) == (False, True)
+        assert few.lost > 1.0
+        assert few.gains[0].lost < 0.8
+        assert few.verdict == "drowned"
+        assert few.at(rows=50_000).gains == many.gains
+
     def test_a_signal_loses_more_the_weaker_it_is(self) -> None:
         for model, columns in (MODELS["logistic"], MODELS["regression"]):
             strong, typical, weak = plan(model, 2000, columns).gains

@@ -22,6 +22,7 @@ from privlearn.estimators.forecast.reference import (
     normal_weights,
     reference_problem,
 )
+from privlearn.release.score_map import UNITS_OF_SPREAD
 from privlearn.solvers.losses import LossProperties
 
 SIZES = (1.5, 1.0, 0.35)
@@ -29,6 +30,12 @@ SIZES = (1.5, 1.0, 0.35)
 
 NUMBER_SIZES = (1.5, 1.0, 0.4)
 """The same for numbers: R^2 of 0.69, 0.5 and 0.14 without noise."""
+
+WIDE_SPREADS = (0.42, 0.14, 0.05)
+"""Their standard deviations in units of half the range, where bounds may be far too wide."""
+
+UNIT_SPREADS = (1.0 / UNITS_OF_SPREAD,) * 3
+"""The same where the model learns in units of the spread."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +106,19 @@ class Setting:
         return (signal - scores.missed) / (signal * (1.0 + self.size**-2))
 
 
-def settings(loss: LossProperties, rate: float, spread: float | None = None) -> tuple[Setting, ...]:
+def settings(
+    loss: LossProperties, rate: float, spreads: tuple[float, ...] = WIDE_SPREADS
+) -> tuple[Setting, ...]:
     """Return the reference problems of a strong, a typical and a weak signal.
 
-    A loss without probabilities has no offset: it is compared on classes of equal size. ``spread`` is the standard
-    deviation of a scaled number, if known.
+    A loss without probabilities has no offset: it is compared on classes of equal size. ``spreads`` are the standard
+    deviations of scaled numbers.
     """
     is_number = loss.argument == "residual"
     rate = 0.5 if is_number or loss.link == "none" else min(rate, 1.0 - rate)
     return tuple(
         Setting(size, rate, reference_problem(loss, size, rate, spread), is_number)
-        for size in (NUMBER_SIZES if is_number else SIZES)
+        for size, spread in zip(NUMBER_SIZES if is_number else SIZES, spreads, strict=True)
     )
 
 

@@ -19,7 +19,7 @@ from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.fit import Fit
 from privlearn.estimators.forecast.expected_error import ExpectedError, expected_error
-from privlearn.estimators.forecast.expected_gain import settings
+from privlearn.estimators.forecast.expected_gain import UNIT_SPREADS, Setting, settings
 from privlearn.estimators.forecast.forecast import MAX_ROWS, USUAL_RATE, Forecast, unit_of, usable
 from privlearn.estimators.forecast.reference import (
     Spectrum,
@@ -28,6 +28,7 @@ from privlearn.estimators.forecast.reference import (
     worst_case,
 )
 from privlearn.estimators.forecast.stand_ins import STAND_INS, check_count, stand_ins
+from privlearn.estimators.training_rows import NumberTargets
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.release.encoders import RawEncoder
@@ -65,6 +66,7 @@ class Plan(Forecast):
     """
 
     work: Fit = dataclasses.field(repr=False)
+    unit_settings: tuple[Setting, ...] = dataclasses.field(repr=False)
 
     @cached_property
     def _fit(self) -> Fit:
@@ -77,6 +79,13 @@ class Plan(Forecast):
     @property
     def in_spreads(self) -> bool:
         return self.mechanism.task.target_locations is not None
+
+    @property
+    def signals(self) -> tuple[Setting, ...]:
+        """Return the reference problems in units of the bounds, or of a spread that is public or estimated."""
+        targets = self.work.rows.targets
+        has_unit = self.in_spreads or (isinstance(targets, NumberTargets) and targets.score_map is not None)
+        return self.unit_settings if has_unit else self.settings
 
     @property
     def target_unit(self) -> float:
@@ -198,15 +207,15 @@ def plan(
     rows = check_count("rows", rows, MAX_ROWS)
     rate = _check_rate(estimator, rate)
     work = fit_on_stand_ins(estimator, columns)
-    spread = 1.0 / UNITS_OF_SPREAD if work.has_unit else None
     forecast = Plan(
         rows,
         guarantee,
         unit_of(work.rows),
         Spectrum.of(work.rows.features),
-        settings(work.task.loss, USUAL_RATE if rate is None else rate, spread),
+        settings(work.task.loss, USUAL_RATE if rate is None else rate),
         rate,
         work,
+        settings(work.task.loss, USUAL_RATE, UNIT_SPREADS),
         persons=estimator.schema is not None and estimator.schema.person is not None,
     )
     forecast.mechanism  # noqa: B018 - refuses now what no theorem covers

@@ -24,8 +24,8 @@ Verdict = Literal["clear", "noisy", "drowned"]
 
 MAX_LOST = {"clear": 0.2, "noisy": 0.8}
 """Share of the gain that may be lost: a model is clear if signals of all sizes lose no more than the first, and drowned
-if all lose more than the second. The verdicts claim a quarter and a half; the distance is a margin of safety that fits
-on real tables needed (docs/theory/planning.md)."""
+if all lose more than the second, or if a typical one loses all. The verdicts claim a quarter and a half; the distance
+is a margin of safety that fits on real tables needed (docs/theory/planning.md)."""
 
 USUAL_RATE = 0.25
 """Assumed share of the rarer of two classes, if the schema does not state it."""
@@ -70,6 +70,11 @@ class Forecast(ABC):
         return False
 
     @property
+    def signals(self) -> tuple[Setting, ...]:
+        """Return the reference problems that the mechanism meets."""
+        return self.settings
+
+    @property
     def target_unit(self) -> float:
         """Return the factor from the model's scores to those of noise and margins."""
         return self.unit
@@ -77,7 +82,7 @@ class Forecast(ABC):
     @property
     def problem(self) -> ReferenceProblem:
         """Return the typical labels for this loss."""
-        return self.settings[1].problem
+        return self.signals[1].problem
 
     @property
     def count_noun(self) -> str:
@@ -149,7 +154,7 @@ class Forecast(ABC):
         spectrum = self.training_spectrum
         return tuple(
             setting.gain(self._information, self.score_noise, self.regularization, spectrum)
-            for setting in self.settings
+            for setting in self.signals
         )
 
     @property
@@ -172,7 +177,9 @@ class Forecast(ABC):
         """Return what is lost as a multiple of what a verdict, or a better one, allows."""
         _check_verdict(verdict)
         lost = [gain.lost for gain in self.gains]
-        return (max(lost) if verdict == "clear" else min(lost)) / MAX_LOST[verdict]
+        if verdict == "clear":
+            return max(lost) / MAX_LOST["clear"]
+        return max(min(lost) / MAX_LOST["noisy"], self.lost)
 
     @property
     def weakness(self) -> str | None:
@@ -318,8 +325,8 @@ MEANING = {
     "clear": "CLEAR: privacy costs less than a quarter of what a model gains over a constant prediction, even if the "
     "signal is weak.",
     "noisy": "NOISY: privacy costs a visible part of what a model gains over a constant prediction.",
-    "drowned": "DROWNED: privacy costs more than half of what a model gains over a constant prediction, even if the "
-    "signal is strong. Do not spend budget on this.",
+    "drowned": "DROWNED: privacy costs more than half of what a model gains over a constant prediction, or all of it. "
+    "Do not spend budget on this.",
 }
 _BETTER = {"drowned": ("noisy", "clear"), "noisy": ("clear",), "clear": ("clear",)}
 _DESCRIPTION = {"noisy": "not drowned", "clear": "clear"}
