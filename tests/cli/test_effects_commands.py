@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from privlearn import Release
@@ -44,7 +45,8 @@ def test_explain_adds_up(census: Census, train: Run, run: Run, tmp_path: Path) -
     assert told.stdout.count("score for high") == 2
     first = told.stdout.split("\n\n")[0]
     heading, *lines = first.splitlines()
-    score, base = (float(part.split()[-1]) for part in heading.split(" (")[0].split(" = "))
+    score, base = (float(number) for number in re.findall(r"[+-]\d+\.\d+", heading))
+    assert re.search(r"\(probability 0\.\d{3}\) = ", heading)
     parts = [float(line.split("noise")[0].split()[-1]) for line in lines]
     assert abs(base + sum(parts) - score) < 0.02  # of numbers rounded to three digits
 

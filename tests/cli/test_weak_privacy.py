@@ -116,5 +116,5 @@ def test_plan_says_it(run: Run) -> None:
 
 
 def test_an_epsilon_that_would_help_but_hardly_protect_is_called_so(run: Run) -> None:
-    told = run("plan", "--columns", 5, "--rows", 60, "--epsilon", 1, "--delta", "1e-6")
-    assert ", hardly private, with 60 records" in told.stdout
+    told = run("plan", "--columns", 5, "--rows", 150, "--epsilon", 1, "--delta", "1e-6")
+    assert ", hardly private, with 150 records" in told.stdout
