@@ -60,6 +60,8 @@ def test_a_table_in_the_shell(clinic: Path, suffix: str) -> None:
     assert "sex[m]" in page.read_text()
     shown = CliRunner().invoke(app, ["inspect", str(out)])
     assert "logistic regression of ill" in shown.output
+    refused = CliRunner().invoke(app, ["report", str(out), "--as", "model-card"])
+    assert "inspect FILE --out" in str(refused.exception)
     again = clinic / f"again{suffix}"
     assert CliRunner().invoke(app, ["inspect", str(out), "--out", str(again)]).exit_code == 0
     assert again.read_text() == page.read_text()

@@ -12,6 +12,7 @@ PARSED = ("statistics/regression/test_regression_formula.py",)
 
 _MECHANISM = "privlearn.mechanisms.statistics.scoring:NoisyScoring"
 _ROWS = "privlearn.statistics.regression.rows:RegressionRows"
+_ESTIMATES = "privlearn.statistics.regression.estimates"
 
 # fmt: off
 MUTANTS = [
@@ -30,7 +31,9 @@ MUTANTS = [
     Mutant("regression: rows with gaps count", f"{_ROWS}._blocks", "np.where(known & has_outcome, own, 0.0)", "own", SUMMED),
     Mutant("regression: every comparison of a record counts", f"{_ROWS}._blocks", "self._rows.weights[part] / self._copies", "self._rows.weights[part]", SUMMED),
     Mutant("regression: rows of a person are independent", f"{_ROWS}._moments", "block.persons is None", "True", ESTIMATED),
-    Mutant("estimates: the noise is forgotten", "privlearn.statistics.regression.estimates:Estimates._solution", "score_noise ** 2 * unit", "0.0 * unit", ESTIMATED),
-    Mutant("estimates: refused ones are charged", "privlearn.statistics.regression.measuring:estimate", "check_strength(layout, schema.count_noun)", "", ESTIMATED),
+    Mutant("estimates: the noise is forgotten", f"{_ESTIMATES}:Estimates._solution", "score_noise ** 2 * unit", "0.0 * unit", ESTIMATED),
+    Mutant("estimates: the information's noise shrinks variances", f"{_ESTIMATES}:shrunk_moments", "size - by_noise", "size", ESTIMATED),
+    Mutant("estimates: the last step counts with its noise", f"{_ESTIMATES}:expected_outer", "np.outer(mean, mean)", "np.outer(step, step)", ESTIMATED),
+    Mutant("estimates: refused ones are charged", "privlearn.statistics.regression.measuring:estimate", "check_strength(layout, schema.count_noun, model.rate)", "", ESTIMATED),
     Mutant("design: atoms are always moved", "privlearn.statistics.regression.design:Standardised._moves", "np.where(self.design.movable, self.centres, 0.0)", "self.centres", PARSED),
 ]

@@ -71,7 +71,8 @@ def _another_file(found: str, expected: str) -> str:
     kind, own = (_KINDS.get(form.rpartition(" ")[0]) for form in (found, expected))
     if kind is None or kind == own:
         return f"this is {found!r}; this privlearn reads {expected!r}"
-    return f"this is {kind}: give {own}"
+    hint = ". `privlearn inspect FILE --out PAGE.html` writes a page of it" if "counts" in found else ""
+    return f"this is {kind}: give {own}{hint}"
 
 
 class SignedArchive(ABC):
