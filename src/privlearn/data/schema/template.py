@@ -40,8 +40,7 @@ _HEAD = """\
 # 3. Category columns: list all values that may occur; quote words such as "yes", "no" and "1" if
 #    the table has them as text. Long free text: write type: text and delete values.
 #    Days: write type: date, lower and upper, and for text such as 31.01.2020 file: {dates: dd.mm.yyyy}.
-# 4. missing: zero (and unknown: zero for categories) accepts gaps, missing: indicator also learns from
-#    them; without it they are refused.
+# 4. missing: zero accepts gaps (unknown: zero for categories); missing: indicator learns from them, too.
 # 5. Move the column to predict from columns to target and list its classes; or, for a number
 #    (regression), write its lower and upper there instead of classes.
 # 6. If people have several rows: person: NAME of the column that identifies them (then delete that
