@@ -29,7 +29,7 @@ _paths: dict[str, Path] = {}
 
 @register_feature_map
 class WeightsFeatures(PublicMap):
-    """Features of a public encoder: its outputs, divided by their norm.
+    """Features of a public encoder: its outputs, divided by their norm where it is above 1.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ class WeightsFeatures(PublicMap):
 
     def _fill(self, X: Any, out: Any) -> None:
         """Write the features; a row whose outputs are not finite has features 0, since a refusal would depend on it."""
-        farthest = np.finfo(np.float32).max
+        max_input = np.finfo(np.float32).max
         for index, row in enumerate(X):
             with np.errstate(all="ignore"):  # a warning would depend on the row
-                inputs = np.clip(row, -farthest, farthest).astype(np.float32).reshape(self.input_shape)
+                inputs = np.clip(row, -max_input, max_input).astype(np.float32).reshape(self.input_shape)
                 outputs = self._network(inputs).astype(np.float64)
             if outputs.shape != (self.dimension,):
                 raise DataError("the encoder's outputs have different lengths. Use one with a fixed length.")
@@ -99,6 +99,7 @@ class WeightsFeatures(PublicMap):
                 outputs = np.zeros(self.dimension)
             largest = max(float(np.max(np.abs(outputs))), np.finfo(np.float64).tiny)
             scaled = outputs / largest  # no square overflows
+            # In exact arithmetic this is outputs / max(norm, 1).
             out[index] = scaled / max(float(np.sqrt(scaled @ scaled)), 1.0 / largest)
 
 
