@@ -52,7 +52,7 @@ def read_objects(data: Any, key: Callable[[Any], Any] | None) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class PointReader:
-    """Read points as the records were read, before landmarks.
+    """A reader of points: as the records were read, before landmarks.
 
     Parameters
     ----------
@@ -172,16 +172,16 @@ class KernelMachine:
 
     @property
     def takes_objects(self) -> bool:
-        """Return whether records and points are objects that only the kernel can read. Public."""
+        """Public: return whether records and points are objects that only the kernel can read."""
         return self.reader.encoder is None
 
     @property
     def keeps_objects(self) -> bool:
-        """Return whether encoded points are objects; on landmarks they are features. Public."""
+        """Public: return whether encoded points are objects; on landmarks they are features."""
         return isinstance(self._centres, list)
 
     def kernel_task(self, neighbours: str) -> KernelTask:
-        """Return the number of records, regularization, loss and the solver's certified distance. Public."""
+        """Public: return the number of records, regularization, loss and the solver's certified distance."""
         if self.landmarks is None:
             refuse_private_count(get_relation(neighbours))
         self._check_count_is_as_private(neighbours)
@@ -202,7 +202,7 @@ class KernelMachine:
             )
 
     def describe(self) -> dict[str, Any]:
-        """Return encoding, kernel, and labels or bounds of what is predicted. Public."""
+        """Public: return encoding, kernel, and labels or bounds of what is predicted."""
         encoder = self.reader.encoder
         if encoder is None:
             encoding: dict[str, Any] = {"objects": "as the kernel reads them"}
@@ -221,27 +221,27 @@ class KernelMachine:
         return points
 
     def similarity(self, points: Any, others: Any) -> Array:
-        """Return the kernel divided by its bound. Public."""
+        """Public: return the kernel divided by its bound."""
         return self._divide_by_bound(self.kernel(points, others))
 
     def predict(self, scores: Array) -> NDArray[Any]:
-        """Return the labels or numbers that scores stand for. Public."""
+        """Public: return the labels or numbers that scores stand for."""
         return self.rows.targets.predict(scores)
 
     def values(self, points: Any) -> Array:
-        """Return the functions at encoded points; one row per point, one column per function. PRIVATE."""
+        """PRIVATE: return the functions at encoded points; one row per point, one column per function."""
         return np.asarray(self._divide_by_bound(self._towards_centres(points)) @ self._coefficients().T)
 
     def solve(self) -> KernelMachine:
-        """Return the machine with its functions, solving for them unless they are known. PRIVATE."""
+        """PRIVATE: return the machine with its functions, solving for them unless they are known."""
         return self if self.function is not None else self._with_function(self._minimisers())
 
     def function_bytes(self) -> bytes:
-        """Return the coefficients of the functions. PRIVATE."""
+        """PRIVATE: return the coefficients of the functions."""
         return self._coefficients().astype("<f8").tobytes()
 
     def restore_function(self, content: bytes) -> KernelMachine:
-        """Return the machine with the coefficients of an earlier fit on the same rows."""
+        """PRIVATE: return the machine with the coefficients of an earlier fit on the same rows."""
         coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
         shape = (self.kernel_task(self.relation.name).functions, len(self._centres))
         if coefficients.size != shape[0] * shape[1]:
@@ -251,7 +251,7 @@ class KernelMachine:
         return self._with_function(coefficients.reshape(shape))
 
     def training_digest(self) -> str:
-        """Return a digest of the encoded rows or the objects, their labels or numbers and weights. PRIVATE."""
+        """PRIVATE: return a digest of the encoded rows or the objects, their labels or numbers and weights."""
         features: Any = self.rows.features
         return digest_of(features, self.rows.targets.answers, self.rows.weights)
 
@@ -269,7 +269,7 @@ class KernelMachine:
         return self.function
 
     def _minimisers(self) -> Array:
-        """Return the coefficients at the centres, within the public bounds that the noise is calibrated by."""
+        """PRIVATE: return the coefficients at the centres; within the bounds that the noise is calibrated by."""
         if self.landmarks is not None:
             task = landmark_task(self.task, self.landmarks.dimension)
             return MemoryOracle(self.rows, task).minimise(None, task.regularization)
@@ -277,6 +277,7 @@ class KernelMachine:
 
     @cached_property
     def _centres(self) -> Any:
+        """Return the points that a function is a sum over: the records, or the axes of the landmarks' space."""
         return self.rows.features if self.landmarks is None else np.eye(self.landmarks.dimension)
 
     @cached_property
