@@ -76,7 +76,7 @@ class MomentsCertificate(Certificate):
 
 
 _GRID_BITS = 30
-"""Coefficients are multiples of a power of two, this much below the largest: finer digits could hide other data."""
+"""Coefficients are multiples of a power of two, this many bits below the largest: finer ones could hide other data."""
 _STEPS = 2
 """Number of steps by which recomputed coefficients may differ: libraries round differently."""
 _MAX_CONDITION = 1e6
@@ -131,12 +131,12 @@ class Moments(CountsFile):
             Lambda, by default `regularization`; refused where the equations would hardly determine the coefficients.
             Negative eigenvalues of the noisy moments count as 0.
         """
-        crossed, lengths = self._equations(target, regularization)
+        target_moments, eigenvalues = self._equations(target, regularization)
         vectors = self._spectrum[1]
         schema = schema_for(Schema.from_dict(self.about["schema"]), self.targets, target)
         assert schema.target is not None
         assert schema.target.bounds is not None
-        solved = vectors @ (vectors.T @ crossed / lengths)
+        solved = vectors @ (vectors.T @ target_moments / eigenvalues)
         step = _grid_step(solved)
         coefficients = (np.rint(solved / step) * step)[np.newaxis]
         return RegressionModel(SchemaEncoder(schema), coefficients, schema.target.bounds)
@@ -155,8 +155,10 @@ class Moments(CountsFile):
         return MomentsCertificate(regression, of_sum.randomness, of_sum.secure, subject, of_sum.versions)
 
     def leads_to(self, model: RegressionModel, certificate: MomentsCertificate) -> bool:
-        """Return whether this sum gives such a certificate and these coefficients, up to two steps of their grid,
-        which leave capacity for three bits in each."""
+        """Return whether this sum gives such a certificate and these coefficients, up to two steps of their grid.
+
+        So whoever wrote the file could hide about three bits in each coefficient.
+        """
         target, regularization = certificate.mechanism.target, certificate.mechanism.regularization
         if certificate.to_dict() != self.certify(model, target, regularization).to_dict():
             return False
@@ -170,19 +172,19 @@ class Moments(CountsFile):
         return bool(np.all(near) and np.all(halves == np.rint(halves)))
 
     def _equations(self, target: str, regularization: float | None) -> tuple[Array, Array]:
-        """Return the moments with a target, and the eigenvalues of the matrix of its equations."""
+        """Return the moments of the columns with a target, and the eigenvalues of the matrix of its equations."""
         if target not in self.targets:
             raise InvalidParameter(f"the sum has no target {target!r}: it has {', '.join(self.targets)}")
         chosen = self.regularization if regularization is None else regularization
         check_positive(regularization=chosen)
-        crossed = np.reshape(self.tables[1], (len(self.targets), -1))[self.targets.index(target)]
-        lengths = np.maximum(self._spectrum[0], 0.0) + self.about["in_sum"]["records"] * chosen
-        if lengths.max() > _MAX_CONDITION * lengths.min():
-            minimum = lengths.max() / (_MAX_CONDITION * self.about["in_sum"]["records"])
+        target_moments = np.reshape(self.tables[1], (len(self.targets), -1))[self.targets.index(target)]
+        eigenvalues = np.maximum(self._spectrum[0], 0.0) + self.about["in_sum"]["records"] * chosen
+        if eigenvalues.max() > _MAX_CONDITION * eigenvalues.min():
+            minimum = eigenvalues.max() / (_MAX_CONDITION * self.about["in_sum"]["records"])
             raise InvalidParameter(
                 f"regularization is too small for this sum: give at least {1.01 * minimum:.3g}"
             )
-        return crossed, lengths
+        return target_moments, eigenvalues
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
