@@ -34,14 +34,9 @@ def page_part(description: Description) -> str:
     """Return the numbers and figures alone, which the server's pages show too."""
     columns = "".join(map(_column, description.columns.values()))
     whom = f"{description.whom}{description.weighted_by}"
-    crosses = "".join(cross.to_html() for cross in description.crosses.values())
-    crosses = (
-        f"<h2>Cross tables</h2><p>Approximate counts, 95 % interval, share of the row.</p>{crosses}"
-        * bool(crosses)
-    )
     return (
-        f"<p>About {description.records:,.0f} {whom}.</p>{columns}{_correlations(description)}{crosses}"
-        f"{_tests(description)}"
+        f"<p>About {description.records:,.0f} {whom}.</p>{columns}{_correlations(description)}"
+        f"{_crosses(description)}{_tests(description)}"
     )
 
 
@@ -89,7 +84,7 @@ def _crosses(description: Description) -> str:
     if not description.crosses:
         return ""
     tables = "".join(cross.to_html() for cross in description.crosses.values())
-    return f"<h2>Cross tables</h2><p>Approximate counts, 95 % intervals, and shares of each row.</p>{tables}"
+    return f"<h2>Cross tables</h2><p>Approximate counts, 95 % interval, share of the row.</p>{tables}"
 
 
 def _tests(description: Description) -> str:
@@ -120,6 +115,7 @@ def _squares(description: Description) -> str:
 
 
 def _square(index: int, value: float) -> str:
+    """Return one square of a row: at its index, coloured by the correlation, with the correlation as text."""
     x, side = _SQUARE * index, _SQUARE - 2
     fill = {"fill": BLUE if value >= 0 else ORANGE, "fill_opacity": f"{abs(value):.2f}", "stroke": GREY}
     square = element("rect", x=x + 1, y=1, width=side, height=side, **fill)
