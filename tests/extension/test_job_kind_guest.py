@@ -52,7 +52,7 @@ ILL: dict[str, Any] = {"column": "outcome", "value": "ill"}
 
 
 class CountFields(JobFields):
-    """Records to be counted."""
+    """The records to count."""
 
     column: str = Field(max_length=64, description="A column of the schema.")
     value: str = Field(max_length=64, description="The value that is counted.")
@@ -95,7 +95,7 @@ class Count(JobKind[CountFields, LaplaceCount]):
         column, value = context.fields.column, context.fields.value
 
         def cell_of(block: pa.Table) -> Any:
-            """0 for a row with the value, -1 for another or a missing one: a job must not fail because of a cell."""
+            """Return 0 for rows with the value, -1 for others and missing ones: no cell may make a job fail."""
             return np.where(pc.fill_null(pc.equal(block[column], value), False), 0, -1)
 
         noisy = add_laplace(persons.count([column], cell_of, 1), mechanism.noise_scale, SecureRandomness())[0]
@@ -103,8 +103,8 @@ class Count(JobKind[CountFields, LaplaceCount]):
         return Result(certificate, json.dumps({"count": noisy}).encode(), "application/json")
 
     def page_part(self, result: ResultInfo, content: bytes) -> Markup:
-        told = Markup("<p>About <b>{}</b> records.</p>").format(round(json.loads(content)["count"]))
-        return told + super().page_part(result, content)
+        number = Markup("<p>About <b>{}</b> records.</p>").format(round(json.loads(content)["count"]))
+        return number + super().page_part(result, content)
 
 
 @pytest.fixture(autouse=True)
