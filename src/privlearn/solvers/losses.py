@@ -130,7 +130,10 @@ class Logistic(_UnitSlope):
 
 @dataclass(frozen=True)
 class _RoundedHinge(_UnitSlope):
-    """A hinge whose corner at ``z = 1`` is rounded within ``width`` of it."""
+    """A loss with a corner that is rounded within ``width`` of it: it checks the width.
+
+    The corner of hinges is at ``z = 1``, and the methods are for them; losses of residuals use neither.
+    """
 
     width: float = 0.5
 
@@ -309,10 +312,9 @@ class Multinomial(_UnitSlope):
     name: ClassVar[str] = "multinomial"
     argument: ClassVar[LossArgument] = "classes"
     link: ClassVar[str] = "softmax"
-    lipschitz: ClassVar[float] = math.sqrt(2.0)  # maximal norm of that difference, for any number of classes
-    self_concordance: ClassVar[float] = math.sqrt(
-        2.0
-    )  # of a third central moment: scores differ by at most this
+    lipschitz: ClassVar[float] = math.sqrt(2.0)  # maximal norm of (probabilities - indicator)
+    # The third derivative is a third central moment of scores that differ by at most this, the second their variance.
+    self_concordance: ClassVar[float] = math.sqrt(2.0)
     monotone: ClassVar[bool] = False
 
     @property
@@ -336,6 +338,7 @@ REQUIRED_PROPERTIES = (
     "derivative_rounding",
     "to_dict",
 )
+# The losses of this file; an extension calls `register_loss`.
 OWN = (Logistic, HuberHinge, SmoothedHinge, Hinge, Huber, ClippedSquare, Multinomial)
 
 for _kind in OWN:
