@@ -69,7 +69,7 @@ _MAX_SHIFT = timedelta(days=1)
 
 
 class CoordinatorsClock:
-    """Signs a node's requests with the time of the coordinator's clock, since Flower checks them by that clock.
+    """An interceptor that signs a node's requests with the coordinator's time, since Flower checks them by that clock.
 
     Flower refuses requests whose time is 5 seconds ahead of the coordinator's clock or 305 behind, so a wrong clock
     would exclude a party. The signature gives access to Flower's interface for nodes only, and its receiver could use
@@ -83,11 +83,11 @@ class CoordinatorsClock:
 
     def intercept(self, context: Any, call_next: Callable[[Any], httpx.Response]) -> httpx.Response:
         """Add the signature to a request; Flower's client calls this for each one."""
-        time = (datetime.now(UTC) + self.shift).isoformat()
-        signature = sign_message(self._private, time.encode("ascii"))
+        timestamp = (datetime.now(UTC) + self.shift).isoformat()
+        signature = sign_message(self._private, timestamp.encode("ascii"))
         headers = {
             FLEET_HTTP_PUBLIC_KEY_HEADER: b64encode(self.public).decode("ascii"),
-            TIMESTAMP_HEADER: time,
+            TIMESTAMP_HEADER: timestamp,
             FLEET_HTTP_SIGNATURE_HEADER: b64encode(signature).decode("ascii"),
         }
         add_headers(context.request, headers)
@@ -221,13 +221,18 @@ class FlowerNode:
             self._reported = cause
 
     def _beat(self) -> None:
+        """Tell the coordinator that this node is present."""
         request = SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=_HEARTBEAT_SECONDS)
         self._client.SendNodeHeartbeat(request)
 
     def _context(self, message: Message) -> Context:
         return Context(message.metadata.run_id, self._node.node_id, {}, RecordDict(), {})
 
+    # Flower has no public way to set a message's id. Its own node sets it in the same place, and the extra pins its
+    # minor version.
+
     def _receive(self) -> Message | None:
+        """Return the next message with its content, confirmed to the coordinator; None if there is none."""
         response = self._client.PullMessages(PullMessagesRequest(node=self._node))
         if not response.messages_list:
             return None
@@ -244,6 +249,7 @@ class FlowerNode:
         return message  # type: ignore[no-any-return]
 
     def _send(self, reply: Message) -> None:
+        """Send a reply: first its metadata, then those of its objects that the coordinator asks for."""
         with no_object_id_recompute():
             reply.metadata.__dict__["_message_id"] = reply.object_id
             objects, tree = get_all_nested_objects(reply), get_object_tree(reply)
