@@ -1,4 +1,7 @@
-"""What an analyst chooses on the training form: the form of release, a learner, epsilon and delta."""
+"""What an analyst chooses on the training form: the form of release (its field is ``face``), learner, epsilon, delta.
+
+Also the checks that other forms share: numbers, the form's token, and errors under the field that they are about.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +79,8 @@ _USUAL_DELTA = 1e-6
 class Choices:
     """The values of the form as they were typed.
 
-    ``once`` is a token of the form that stays in its address: pressing twice, reloading, or going back and pressing
-    again returns the training that was charged already.
+    ``face`` is a key of `FORMS_OF_RELEASE`. ``once`` is a token of the form that stays in its address: pressing
+    twice, reloading, or going back and pressing again returns the training that was charged already.
     """
 
     face: str

@@ -1,4 +1,4 @@
-"""Numbers, times and the history of a budget in the form that pages show, and commands to copy for shell and Python."""
+"""What pages show as text or a figure: numbers, times, the history of a budget, and commands to copy."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def moment(text: str) -> str:
 
 
 def size(count: int) -> str:
+    """Format a number of bytes."""
     return f"{count / 1000:,.1f} kB" if count >= 1000 else f"{count} bytes"
 
 
@@ -51,9 +52,9 @@ def meter_text(part: Share | Standing) -> str:
     )
 
 
-_MIN_SECONDS = 60.0  # seconds
-_BEFORE = 1.1  # of the time since the first entry
-_AHEAD = 1.04  # of the total, so that its line is not at the very edge
+_MIN_SECONDS = 60.0  # since the first entry: a new budget's figure needs a width too
+_BEFORE = 1.1  # times the time since the first entry: the line begins a little before it
+_AHEAD = 1.04  # times the total, so that its line is not at the very edge
 MAX_STEPS = 150
 """Points of the figure's line: more could not be distinguished."""
 
@@ -77,7 +78,7 @@ def spending_figure(
         id="history",
         title=f"Epsilon spent of {what}",
         description=f"From {moment(first)} on, {number(spent)} of {number(total)} was taken. The table below has each "
-        "training.",
+        "cost.",
         x=Axis(begin, over),
         y=Axis(0.0, _AHEAD * total),
         x_ticks=[(begin, _clock(begin, over)), (over, "now")],

@@ -1,6 +1,7 @@
 """Sign-in and sign-out, with a key or at the institution's OpenID provider; roles that pages require; refused requests.
 
-There are two cookies: one for a signed-in browser, one for a sign-in attempt at a provider.
+There are two cookies: one for a signed-in browser, one for a sign-in attempt at a provider. (Signatures of releases are
+in `server/holder/signing.py`.)
 """
 
 from __future__ import annotations
@@ -126,6 +127,7 @@ def start(request: Request, next: str = "") -> Response:
 
 @router.post("/sign-in")
 def enter(request: Request, form: Form) -> Response:
+    """Sign the browser in with a key; show the sign-in page again if the key is refused."""
     following, service = local_path(text_of(form, "next")), service_of(request)
     try:
         token = sign_in(service.store, text_of(form, "key"), service.owner.sign_in)
@@ -147,12 +149,14 @@ def sign_in_page(request: Request, next: str, **errors: str) -> Response:
 
 
 def keep_signed_in(request: Request, answer: Response, token: str) -> None:
+    """Set the cookie of a signed-in browser."""
     hours = service_of(request).owner.sign_in.hours
     set_cookie(request, answer, login_cookie(request), token, hours * 3600, "strict")
 
 
 @router.post("/sign-out")
 def leave(request: Request) -> Response:
+    """Sign the browser out: the token ends, also for a copy of the cookie."""
     service, token = service_of(request), request.cookies.get(login_cookie(request), "")
     sign_out(service.store, token, service.owner.sign_in)
     answer = RedirectResponse("/", 303)
@@ -211,6 +215,7 @@ def _provider_of(request: Request) -> Provider:
 
 @router.get("/sign-in/provider")
 async def leave_for_provider(request: Request, next: str = "") -> Response:
+    """Begin a sign-in attempt, and redirect the browser to the provider."""
     try:
         address, attempt = await _provider_of(request).begin(local_path(next))
     except AccessRefused as refusal:
@@ -224,6 +229,7 @@ async def leave_for_provider(request: Request, next: str = "") -> Response:
 
 @router.get("/signed-in")
 async def come_back(request: Request, service: Served) -> Response:
+    """Finish a sign-in attempt with what the provider sent, and sign the browser in."""
     following = ""
     try:
         provider = _provider_of(request)
