@@ -1,5 +1,8 @@
 """The worker's side: read a part of the rows, keep its cells in memory, answer queries with sums.
 
+Two things are called shares: a `Share` is a problem on a part of the rows, and the shares of persons are the weights
+of their rows.
+
 Nothing here raises on a worker: Dask writes the arguments of a failing task, which may be rows of a data frame, into
 the worker's log. A refusal is a value that the caller raises.
 """
@@ -75,7 +78,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Gone:
-    """Answer of a worker that does not have a partition's cells, or has them from another reading."""
+    """A worker's answer if it does not have a partition's cells, or has them from another reading."""
 
 
 def or_refusal(work: Callable[[], Any]) -> Any:
@@ -165,7 +168,7 @@ class Partition:
         return Receipt, (self.receipt.rows, self.receipt.digest, self.receipt.worker, self.receipt.token)
 
     def here(self) -> Answer:
-        """Answer that the cells are here."""
+        """Return an empty answer: it shows the caller that the worker has the cells."""
         return ()
 
     def persons(self) -> Answer:
@@ -196,16 +199,16 @@ class Partition:
         return ()
 
     def mass(self) -> Answer:
-        """Return the sum of the rows' weights."""
+        """PRIVATE: return the sum of the rows' weights."""
         weights = self.rows.weights
         return (float(len(self._cells) if weights is None else weights.sum()),)
 
     def ask_oracle(self, task: Task, answer: Callable[..., Any], *arguments: Any) -> Answer:
-        """Return one of the oracle's sums."""
+        """PRIVATE: return one of the oracle's sums."""
         return (answer(MemoryOracle(self.rows, task), *arguments),)
 
     def ask_share(self, share: Share, answer: Callable[..., Answer], *arguments: Any) -> Answer:
-        """Return one of a problem's sums."""
+        """PRIVATE: return one of a problem's sums."""
         if share not in self._shares:
             self._shares[share] = PartitionRows(self._objective(share))
         return answer(self._shares[share], *arguments)
@@ -385,12 +388,12 @@ def count_of(persons: Any) -> Any:
 
 
 def share_of(persons: Any, number: int) -> Any:
-    """Return one partition's weights, or the refusal."""
+    """Return what the rows of one partition's persons weigh, or the refusal."""
     return persons.shares[number] if isinstance(persons, Persons) else persons
 
 
 def set_weights(partition: Any, share: Any, token: str) -> Any:
-    """Set the weights of a partition's persons; return its answer, or the refusal."""
+    """Set what the rows of a partition's persons weigh; return its answer, or the refusal in place of the weights."""
     if not isinstance(share, np.ndarray):
         return share
     return answer_query(partition, Query(Partition.set_person_weights, [share]), token)
