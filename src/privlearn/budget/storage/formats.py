@@ -1,4 +1,4 @@
-"""Formats of a store, and tables whose rows can only be added."""
+"""What all tables of a store share: format numbers, and triggers that keep rows from being changed or removed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def protect(connection: Connection, tables: Mapping[Table, str]) -> None:
 
 @contextmanager
 def removing_from(connection: Connection, name: str) -> Iterator[None]:
-    """Allow rows of a protected table to be removed inside the block, in this transaction alone."""
+    """Allow rows of a protected table to be removed inside the block, in this transaction alone.
+
+    If the block raises, the protection is not restored here: the transaction must end, which undoes its removal.
+    """
     if connection.dialect.name == "sqlite":
         trigger = f"{name}_delete"
         stored = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = ?", (trigger,))
@@ -77,7 +80,7 @@ $$
 
 @dataclass(frozen=True)
 class Part:
-    """Tables that belong together and share one format number, counted from 1.
+    """Tables that belong together and share one format number, counted from 1. (`data.parts.Part` is another one.)
 
     Attributes
     ----------

@@ -29,6 +29,7 @@ from sqlalchemy.pool import QueuePool
 from privlearn.budget.storage.shared import BUSY_SECONDS, is_writing
 from privlearn.errors import LedgerError
 
+# The end of messages that begin "Check ".
 ADVICE = (
     "that the server runs and can be reached, and that your role has its permissions (docs/how-to/budget.md). "
     "What was reserved before still counts, and may have been recorded just now; a commit may be tried again"
