@@ -128,7 +128,7 @@ def _probabilities(classes: int, rows: Array, points: Array) -> Array:
 
 
 def plane_of_three(points: Array) -> Array:
-    """Map points of a plane to coefficients of three classes on a line that add up to 0.
+    """Map points of a plane to coefficients, one for each of three classes, that add up to 0; rows have one column.
 
     No record moves that sum, since every gradient adds up to 0: in its direction both densities are the noise's.
     """
@@ -197,6 +197,7 @@ def objective_densities(mechanism: Any, pair: Pair, grid: Grid) -> DensityPair:
 def exact_densities(mechanism: Any, pair: Pair, points: Array | None = None) -> DensityPair:
     """Return the densities of the releases on two data sets: in up to two dimensions, or three classes on a line."""
     pure = mechanism.noise != "gaussian"
+    # By dimension: points along each axis, and how many deviations of the noise the grid covers on either side.
     sizes = {1: (20_001, 40.0 if pure else 9.0), 2: (401, 16.0 if pure else 6.0)}
     sizes[3] = (41, 10.0) if pure else (201, 6.0)  # three classes on a line
     answers = mechanism.perturbs == "answers"
@@ -274,7 +275,7 @@ def check_curve(mechanism: Any, points: NDArray[np.float64] | None = None) -> It
     claims = [
         (share * guarantee.epsilon, theorem_delta(mechanism, share * guarantee.epsilon)) for share in SHARES
     ]
-    worst_ratio, where = max(
+    worst_ratio, at_epsilon = max(
         (_ratio(densities, epsilon, claimed), epsilon)
         for epsilon, claimed in claims
         for _, densities in pairs
@@ -283,7 +284,7 @@ def check_curve(mechanism: Any, points: NDArray[np.float64] | None = None) -> It
         "exact curve",
         f"delta at {len(claims)} other epsilons against the certificate's constants",
         worst_ratio <= 1.0 + QUADRATURE,
-        f"at epsilon {where:.3g} the exact curve lies above the one that the constants claim",
+        f"at epsilon {at_epsilon:.3g} the exact curve lies above the one that the constants claim",
         {"largest share of the claim": worst_ratio},
     )
 

@@ -74,10 +74,12 @@ class GrowthRate:
 
 
 def _columns_logarithm(at: Sizes) -> float:
+    """Return the logarithm of the factor log(columns / failure)."""
     return math.log(math.log(at.columns / at.failure))
 
 
 def _queries_logarithm(at: Sizes) -> float:
+    """Return the logarithm of the factor log(queries / failure)."""
     return math.log(math.log(at.queries / at.failure))
 
 
