@@ -22,7 +22,7 @@ from privlearn.solvers.losses import HuberHinge, Logistic, LossProperties
 
 @list_parameters(PrivateLinearClassifier)
 class PrivateSVC(PrivateLinearClassifier):
-    """Private support vector machine; of more than two classes, softmax, which has `predict_proba`.
+    """Private support vector machine. For more than two classes it learns by softmax, which has `predict_proba`.
 
     `PrivateLinearClassifier` describes the other parameters, and ``help(PrivateSVC)`` lists all.
 

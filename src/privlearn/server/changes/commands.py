@@ -186,7 +186,7 @@ GIVE_SHARE = Command(
     "A share is a limit, not a reservation.",
     (
         CommandField("epsilon", "Epsilon", kind="decimal"),
-        CommandField("delta", "Delta", "such as 1e-6, or 0", value="0"),
+        CommandField("delta", "Delta", "Such as 1e-6, or 0.", value="0"),
         SHARE_REASON,
     ),
 )

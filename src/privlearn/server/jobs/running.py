@@ -143,8 +143,8 @@ def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, price: PricedJob
     """Public: reserve the cost, which is at most what was requested."""
     guarantee = add_private_bounds(price.mechanism.guarantee, offered.schema.private_bounds)
     check_strength(guarantee, offered.records, offered.settings.accept_weak_privacy)
-    notes = ledger.with_note(job.note)
-    reservation = notes.reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
+    ledger = ledger.with_note(job.note)
+    reservation = ledger.reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
     if queue.find(ledger.store, job.id).state != "running":  # cancelled meanwhile, and no row was read
         reservation.cancel()
         raise PrivlearnError("the job was cancelled")
