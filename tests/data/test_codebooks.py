@@ -101,3 +101,21 @@ def test_other_codebooks_are_refused(
         schema_template(table, codebook=tmp_path / name)
     with pytest.raises(InvalidParameter, match=r"must end in \.arff"):
         schema_template(table, codebook=table)
+
+
+def test_a_bound_adds_no_line_to_the_template(table: Path, tmp_path: Path) -> None:
+    forged = "0\n\none_row_per_person: true\nx:\n  y: 1"
+    limits = {"age": {"minimum": forged, "maximum": 90}, "ward": {"minimum": "08:00"}}
+    fields = [{"name": name, "constraints": each} for name, each in limits.items()]
+    (tmp_path / "t.json").write_text(json.dumps({"fields": fields}))
+    content = yaml.safe_load(schema_template(table, codebook=tmp_path / "t.json"))
+    assert "one_row_per_person" not in content
+    assert content["columns"]["age"] == {"type": "number", "lower": None, "upper": 90}
+    assert content["columns"]["ward"] == {"type": "category", "values": []}
+
+
+def test_cells_that_look_like_an_entry_are_not_read(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.dat").write_text(
+        f"@attribute age real [18, 90]\n34,x @attribute sex {{1, {CANARY_NUMBER}}}\n"
+    )
+    assert str(CANARY_NUMBER) not in schema_template(table, codebook=tmp_path / "t.dat")

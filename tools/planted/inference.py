@@ -30,6 +30,7 @@ MUTANTS = [
     Mutant("regression: large counts keep their weight", "privlearn.statistics.regression.families:Poisson.information", "np.minimum(mean / scale.information_bound, 1.0)", "mean / scale.information_bound", SUMMED),
     Mutant("regression: rows with gaps count", f"{_ROWS}._blocks", "np.where(known & has_outcome, own, 0.0)", "own", SUMMED),
     Mutant("regression: every comparison of a record counts", f"{_ROWS}._blocks", "self._rows.weights[part] / self._copies", "self._rows.weights[part]", SUMMED),
+    Mutant("regression: comparisons of a record are independent", f"{_ROWS}._moments", "scores.reshape(-1, self._copies, dimension).sum(axis=1)", "scores", ESTIMATED),
     Mutant("regression: rows of a person are independent", f"{_ROWS}._moments", "block.persons is None", "True", ESTIMATED),
     Mutant("estimates: the noise is forgotten", f"{_ESTIMATES}:Estimates._solution", "score_noise ** 2 * unit", "0.0 * unit", ESTIMATED),
     Mutant("estimates: the information's noise shrinks variances", f"{_ESTIMATES}:shrunk_moments", "size - by_noise", "size", ESTIMATED),

@@ -27,7 +27,7 @@ from privlearn import (
 )
 from privlearn.mechanisms import NoisyCounts
 from privlearn.mechanisms.noise import grid_step
-from privlearn.release import verify_bytes
+from privlearn.release import CountsFile, digest_of, json_bytes, verify_bytes
 from privlearn.statistics.regression import (
     expected_outer,
     forecast_widths,
@@ -133,6 +133,27 @@ def test_a_description_is_not_a_table_of_estimates(tmp_path: Path) -> None:
         Estimates.load(tmp_path / "d")
 
 
+def test_a_file_with_another_model_is_refused(tmp_path: Path) -> None:
+    result = estimated("ordinal", 4.0)
+    outcome, design = result.about["outcome"], result.about["design"]
+    first, *others = design["variables"]
+    for change in (
+        {"family": "logistic"},
+        {"family": "poisson"},
+        {"outcome": outcome | {"levels": outcome["levels"][::-1]}},
+        {"outcome": {**outcome, "name": "other"}},
+        {"design": design | {"variables": [first | {"values": first["values"][1:]}, *others]}},
+        {"formula": "y ~ x0"},
+    ):
+        about = {**result.about, **change}
+        subject = {name: about.get(name, value) for name, value in result.certificate.subject.items()}
+        subject["about_sha256"] = digest_of(json_bytes(about))
+        certificate = dataclasses.replace(result.certificate, subject=subject)
+        CountsFile(result.tables, about, certificate).save(tmp_path / "forged", overwrite=True)
+        with pytest.raises(VerificationError, match="not those of its model"):
+            Estimates.load(tmp_path / "forged")
+
+
 def test_one_charge(tmp_path: Path) -> None:
     table, _, schema = simulated("linear")
     ledger = Ledger.create(tmp_path / "b.db", "simulated", Guarantee(2.0, 1e-5))
@@ -159,6 +180,7 @@ def test_an_ordinal_outcome_has_an_intercept_for_each_level_that_is_exceeded() -
     text = result.summary()
     assert "ordinal regression of y (a higher level of 0 < 1 < 2 < 3)" in text
     assert "cumulative odds ratio" in text
+    assert "\ny $>$ 0 & " in result.to_latex()
     assert result.references == {"x1": "0"}
     assert forest_plot(result).count("<circle") == 3
     with pytest.raises(InvalidParameter, match="If they are in order"):

@@ -146,6 +146,27 @@ def test_sums_do_not_depend_on_the_order_of_rows(family: str) -> None:
         assert np.array_equal(a, b)
 
 
+def test_many_levels_take_no_more_memory_than_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, sizes = schema_for("ordinal"), []
+    base = table_of("ordinal", 300, np.random.default_rng(2))
+    layout = layout_for("ordinal", schema, 300)
+    at = released_by(base, "ordinal", schema, layout)
+
+    def logistic(predictor: Array) -> Array:
+        sizes.append(len(predictor))
+        return np.asarray(1.0 / (1.0 + np.exp(-predictor)))
+
+    monkeypatch.setattr("privlearn.statistics.regression.families._logistic", logistic)
+    whole = all_sums(base, "ordinal", schema, layout, at)
+    assert max(sizes) == 3 * 300
+    sizes.clear()
+    monkeypatch.setattr("privlearn.statistics.regression.rows.BLOCK", 100)
+    parts = all_sums(base, "ordinal", schema, layout, at)
+    assert max(sizes) <= 100 + 3
+    for a, b in zip(whole, parts, strict=True):
+        assert np.array_equal(a, b)
+
+
 def test_rows_with_a_gap_have_no_weight() -> None:
     schema = schema_for("linear")
     base = table_of("linear", 100, np.random.default_rng(4))

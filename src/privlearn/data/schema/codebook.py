@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from privlearn.data.schema.cell_grammar import parse_day, parse_number
 from privlearn.data.schema.public import Value
 from privlearn.data.sources.program_files import value_labels
 from privlearn.errors import InvalidParameter, SchemaError
 
 _ATTRIBUTE = re.compile(
-    r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{]+)\s*(\{.*\}|[a-z]+\s*(?:\[[^\]]*\])?)", re.IGNORECASE
+    r"^\s*@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{]+)\s*(\{.*\}|[a-z]+\s*(?:\[[^\]]*\])?)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _BOUNDS = re.compile(r"\[\s*([^,\s]+)\s*,\s*([^\s\]]+)\s*\]")
 LABELLED = (".sav", ".zsav", ".dta")
@@ -93,10 +96,19 @@ def _attributes(text: str) -> Iterator[tuple[str, Declared]]:
 
 
 def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise SchemaError(f"a codebook's bound is not a number: {text!r}") from None
+    bound = _bound(text)
+    if bound is None or isinstance(bound, str):
+        raise SchemaError(f"a codebook's bound is not a number: {text!r}")
+    return bound
+
+
+def _bound(limit: Any) -> float | str | None:
+    """Return a bound that is a number or a day; None for other text, which could add lines to the template."""
+    if isinstance(limit, str) and parse_day(limit) is not None:
+        return limit[:10]
+    number = parse_number(str(limit))
+    if number is None or not math.isfinite(number):
+        return None
     return int(number) if number.is_integer() else number
 
 
@@ -112,7 +124,8 @@ def _fields(text: str, path: Path) -> Iterator[tuple[str, Declared]]:
             values = tuple(limits.get("enum", ()))
             if field.get("type") == "boolean" and not values:
                 values = (False, True)
-            if values or "minimum" in limits or "maximum" in limits:
-                yield field["name"], Declared(limits.get("minimum"), limits.get("maximum"), values)
+            lower, upper = (_bound(limits.get(side)) for side in ("minimum", "maximum"))
+            if values or (lower, upper) != (None, None):
+                yield field["name"], Declared(lower, upper, values)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise SchemaError(f"{path} is not a Table Schema: it must hold {_FIELDS_EXPECTED}") from None

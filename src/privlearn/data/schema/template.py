@@ -56,7 +56,7 @@ _HEAD = """\
 _COPIED = """\
 #
 # Bounds and lists below are a codebook's. Keep them only if they were written before anyone looked at the rows:
-# KEEL's bounds, for example, are often the smallest and largest cell.
+# KEEL's bounds are often the smallest and largest cell, lists written by Weka or pandas the cells that occur.
 """
 
 _FILE = """\
@@ -219,7 +219,7 @@ def _codebook_lines(kind: Any, declared: Declared) -> Iterator[str]:
     yield f"    values: {json.dumps(list(values), ensure_ascii=False)}"
     if declared.labels:
         pairs = zip(declared.values, declared.labels, strict=True)
-        yield "    # " + ", ".join(f"{value}: {' '.join(label.split())}" for value, label in pairs)
+        yield "    # " + " ".join(", ".join(f"{value}: {label}" for value, label in pairs).split())
 
 
 def _scalar(name: str) -> str:

@@ -153,7 +153,7 @@ class Design:
 
     def with_thresholds(self, name: str, levels: Sequence[str]) -> Design:
         """Return the design with one intercept for each of the levels but the last."""
-        values = tuple(f"> {level}" for level in levels[:-1])
+        values = comparisons(levels)
         variable = Levels(name, "", values, (*range(len(values)), -1))
         shift = variable.levels
         own: list[Product] = [((atom, 1),) for atom in range(shift)]
@@ -209,6 +209,15 @@ class Design:
             "variables": [variable.to_dict() for variable in self.variables],
             "products": [[list(factor) for factor in product] for product in self.products],
         }
+
+
+def comparisons(levels: Sequence[str]) -> tuple[str, ...]:
+    """Return the comparisons with levels of which a record has one row each.
+
+    >>> comparisons(["low", "middle", "high"])
+    ('> low', '> middle')
+    """
+    return tuple(f"> {level}" for level in levels[:-1])
 
 
 def design_from_dict(record: Mapping[str, Any]) -> Design:

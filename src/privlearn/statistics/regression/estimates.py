@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, ReleaseError
+from privlearn.errors import InvalidParameter, ReleaseError, VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.imports import special
 from privlearn.release.counts_file import CountsFile
 from privlearn.statistics.intervals import LEVEL
 from privlearn.statistics.regression.design import Levels
-from privlearn.statistics.regression.layout import KIND
+from privlearn.statistics.regression.layout import KIND, has_sums_of_model
 from privlearn.statistics.regression.page import latex_table, page_part, text_table
 from privlearn.statistics.regression.progress import Progress, positive_inverse
 
@@ -82,6 +82,8 @@ class Estimates(CountsFile):
     def __post_init__(self) -> None:
         if self.about.get("kind") != KIND:
             raise ReleaseError("this file does not hold estimates. Load it with the class of its kind.")
+        if not has_sums_of_model(self.about, self.guarantee):
+            raise VerificationError("the sums of the file are not those of its model")
 
     @property
     def guarantee(self) -> Guarantee:

@@ -27,7 +27,16 @@ from privlearn.mechanisms.statistics.locations import Grid
 from privlearn.mechanisms.statistics.scoring import COUNTS, MATRIX, VECTOR, NoisyScoring
 from privlearn.statistics.description.layout import described_columns
 from privlearn.statistics.layout import CountsLayout, counted_records, weight_of
-from privlearn.statistics.regression.design import NORM, Design, Levels, Numbers, design_of, read_variable
+from privlearn.statistics.regression.design import (
+    NORM,
+    Design,
+    Levels,
+    Numbers,
+    comparisons,
+    design_from_dict,
+    design_of,
+    read_variable,
+)
 from privlearn.statistics.regression.families import FAMILIES, Family, family_of
 from privlearn.statistics.regression.formula import Formula, Variable, parse_formula
 from privlearn.statistics.regression.histograms import grid_between
@@ -200,6 +209,24 @@ def regression_layout(
         **weight_of(schema),
     }
     return CountsLayout(about, mechanism)
+
+
+def has_sums_of_model(about: Mapping[str, Any], guarantee: Guarantee) -> bool:
+    """Return whether a file's sums, design and formula are those of its family and outcome."""
+    design, outcome, exposure = design_from_dict(about["design"]), about["outcome"], about["exposure"]
+    offset = None if exposure is None else Numbers(**exposure)
+    request = ModelRequest(about["formula"], family_of(about["family"]), outcome, design, offset)
+    formula, levels, thresholds = parse_formula(request.formula), outcome.get("levels"), design.thresholds
+    columns = {variable.column for term in formula.terms for variable, _ in term.powers}
+    sums = _sums_of(request, guarantee, about["counted"])
+    return (
+        list(zip(about["sums"], about["shapes"], strict=True))
+        == [(name, [size]) for name, _, size, _ in sums]
+        and formula.outcome == outcome["name"]
+        and columns == {variable.column for variable in design.column_variables}
+        and (levels is not None) == (request.family.outcome == "levels")
+        and (thresholds and thresholds.values) == (levels and comparisons(levels))
+    )
 
 
 def _sums_of(request: ModelRequest, guarantee: Guarantee, records: int) -> list[tuple[str, str, int, float]]:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from privlearn.statistics.regression.estimates import Coefficient, Estimates
 
 _WIDTH, _NAMES, _RIGHT, _ROW, _TOP = 560, 190, 20, 22, 8
-_LATEX = str.maketrans({sign: f"\\{sign}" for sign in "_%&#${}"} | {"^": r"\^{}", "~": r"\~{}"})
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "_%&#${}"}
+    | {sign: f"${sign}$" for sign in "<>|"}
+    | {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
+)
 
 
 def text_table(estimates: Estimates, level: float = LEVEL) -> str:
@@ -119,23 +123,23 @@ def _number(value: float, step: float) -> str:
 def latex_table(estimates: Estimates, level: float = LEVEL) -> str:
     """Return the table as LaTeX; it needs the package booktabs."""
     headings, rows = _cells(estimates, level)
-    body = "\n".join(" & ".join(map(_latex, row)) + r" \\" for row in rows)
+    body = "\n".join(_latex_row(row) for row in rows)
     return "\n".join(
         [
             r"\begin{tabular}{l" + "r" * (len(headings) - 1) + "}",
             r"\toprule",
-            " & ".join(map(_latex, headings)) + r" \\",
+            _latex_row(headings),
             r"\midrule",
             body,
             r"\bottomrule",
             r"\end{tabular}",
-            *(f"% {line}" for line in (*_heading(estimates), *_notes(estimates, level))),
+            *(f"% {' '.join(line.split())}" for line in (*_heading(estimates), *_notes(estimates, level))),
         ]
     )
 
 
-def _latex(text: str) -> str:
-    return text.replace("< ", "$<$ ").translate(_LATEX) if "<" not in text else "$<$ " + text[2:]
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
 
 
 def csv_table(estimates: Estimates, level: float = LEVEL) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encoding.packed_cells import PackedCells
+from privlearn.data.encoding.arrays import blocks
+from privlearn.data.encoding.packed_cells import BLOCK, PackedCells
 from privlearn.data.encoding.row_weights import WeightColumns
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_table
@@ -104,9 +105,6 @@ class RegressionRows(RegressionSums):
         self._about = layout.about
         self._progress = Progress(layout.about, layout.mechanism.scales, [])
         self._copies = self._progress.design.rows_per_record
-        self._persons = rows.persons
-        if self._persons is None and self._copies > 1:
-            self._persons = np.arange(rows.total)
 
     def sums(self, released: Sequence[Array]) -> Array:
         progress = self._progress = self._progress.with_released(released)
@@ -121,12 +119,12 @@ class RegressionRows(RegressionSums):
 
     def _blocks(self, progress: Progress) -> Iterator[_Block]:
         start = 0
-        for cells in self._rows.cells.blocks():
-            part = slice(start, start + number_of_rows(cells))
+        for cells in self._parts():
+            part = slice(start, start + number_of_rows(cells) // self._copies)
             start = part.stop
             own = np.repeat(self._rows.weights[part] / self._copies, self._copies)
-            persons = None if self._persons is None else np.repeat(self._persons[part], self._copies)
-            cells = _with_thresholds(cells, self._copies)
+            persons = self._rows.persons
+            persons = None if persons is None else np.repeat(persons[part], self._copies)
             atoms, known = progress.design.read(cells)
             outcome, has_outcome = self._outcome(cells)
             offset = np.zeros(len(outcome))
@@ -135,6 +133,20 @@ class RegressionRows(RegressionSums):
                 offset, known = values[:, 0], known & has_exposure
             weights = np.where(known & has_outcome, own, 0.0)
             yield _Block(atoms, outcome, offset, weights, persons, cells)
+
+    def _parts(self) -> Iterator[Any]:
+        """PRIVATE: yield the cells, each row once for every comparison with a level, the column without a name.
+
+        However many levels there are, a part has about as many rows as a block.
+        """
+        for cells in self._rows.cells.blocks():
+            if self._copies == 1:
+                yield cells
+                continue
+            columns = dict(cells.items())
+            for part in blocks(number_of_rows(cells), -(-BLOCK // self._copies)):
+                repeated = {name: np.repeat(column[part], self._copies) for name, column in columns.items()}
+                yield repeated | {"": np.tile(np.arange(self._copies), part.stop - part.start)}
 
     def _outcome(self, cells: Any) -> tuple[Array, NDArray[np.bool_]]:
         """PRIVATE: return the outcome of each row, classes as 0 and 1, and which rows have one."""
@@ -205,13 +217,14 @@ class RegressionRows(RegressionSums):
         return pack_symmetric(total / _FACTOR_UNIT**2)
 
     def _moments(self, progress: Progress) -> Array:
-        """PRIVATE: return the sum of the outer products of scores: of rows, or of the sums over persons' rows."""
-        total = np.zeros((progress.design.dimension,) * 2)
-        persons = np.zeros((0 if self._persons is None else self._rows.total, progress.design.dimension))
+        """PRIVATE: return the sum of the outer products of scores: of records, or of persons."""
+        dimension = progress.design.dimension
+        total = np.zeros((dimension, dimension))
+        persons = np.zeros((0 if self._rows.persons is None else self._rows.total, dimension))
         for block in self._blocks(progress):
             scores = self._scores(progress, block)
             if block.persons is None:
-                _add_outer(scores, total)
+                _add_outer(scores.reshape(-1, self._copies, dimension).sum(axis=1), total)
             else:
                 np.add.at(persons, block.persons, scores)
         _add_outer(persons, total)
@@ -223,14 +236,6 @@ class RegressionRows(RegressionSums):
             sizes = np.abs(self._at(progress, block)[3]) / progress.residual_unit
             total += count(np.searchsorted(RESIDUAL_EDGES, sizes), len(total), block.weights)
         return total
-
-
-def _with_thresholds(cells: Mapping[str, Any], copies: int) -> Mapping[str, Any]:
-    """PRIVATE: return each row once for every comparison with a level; the comparison is the column without a name."""
-    if copies == 1:
-        return cells
-    repeated = {name: np.repeat(np.asarray(column), copies) for name, column in cells.items()}
-    return repeated | {"": np.tile(np.arange(copies), number_of_rows(cells))}
 
 
 def _add_outer(vectors: Array, total: Array) -> None:
