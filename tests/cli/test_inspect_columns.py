@@ -47,7 +47,7 @@ def test_orders_and_dates_are_shown(run: Run, tmp_path: Path) -> None:
 def test_a_regression_keeps_its_columns_whole() -> None:
     """Bins and pairs would add up their noise in a number."""
     model = PrivateRegressor(epsilon=3.0, delta=1e-6, schema=Schema.from_dict(SCHEMA))
-    assert model.resolution(Schema.from_dict(SCHEMA), 10**6) is None
+    assert model.resolution(Schema.from_dict(SCHEMA), 10**6).is_centred
     table = stays(20_000)
     assert model.set_params(random_state=0).fit(table).score(table) > 0.3
 

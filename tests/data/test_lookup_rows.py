@@ -52,7 +52,6 @@ RESOLUTIONS = {
     "both": FINE,
     "bins": Resolution(bins=64, bin_share=0.2),
     "pairs": Resolution(grid=6, pair_share=0.4),
-    "neither": Resolution(),
 }
 
 
@@ -211,7 +210,7 @@ def test_whoever_reads_under_the_same_schema_shares_the_tables() -> None:
 
 def test_few_features_or_too_many_or_words_are_not_looked_up() -> None:
     assert tables_chosen(encoder(Resolution(2**16, 0.3, 2**12, 0.3))) is None
-    assert tables_chosen(encoder(RESOLUTIONS["neither"])) is None
+    assert tables_chosen(encoder(Resolution())) is None
     columns = {f"list {place}": COLUMNS["sex"] for place in range(40)}  # 780 pairs
     assert (
         tables_chosen(encoder(columns=columns, pairs=[list(pair) for pair in combinations(columns, 2)]))

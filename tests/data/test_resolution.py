@@ -81,11 +81,9 @@ def test_entries_do_not_grow_with_the_resolution(bins: int, grid: int) -> None:
 
 def test_neighbouring_hours_meet_at_midnight() -> None:
     rows = {name: [column[0]] * 3 for name, column in ROWS.items()} | {"hour": [0.0, 23.99, 12.0]}
-    for resolution in (None, Resolution()):
-        rows_of = dense if resolution is None else filled
-        found = rows_of(SchemaEncoder(schema(), resolution=resolution).encode(rows))
-        near, far = (float(np.linalg.norm(found[0] - found[place])) for place in (1, 2))
-        assert near < 0.02 < 0.5 < far
+    found = dense(SchemaEncoder(schema()).encode(rows))
+    near, far = (float(np.linalg.norm(found[0] - found[place])) for place in (1, 2))
+    assert near < 0.02 < 0.5 < far
 
 
 def test_a_missing_cell_fills_neither_bins_nor_pairs() -> None:
@@ -111,21 +109,37 @@ def test_impossible_resolutions_are_refused(settings: dict[str, Any]) -> None:
 
 class TestTheRule:
     def test_noise_that_grows_with_the_features_leaves_the_coarse_part_alone(self) -> None:
-        assert choose_resolution(schema(), 10**6, math.inf) is None
+        assert choose_resolution(schema(), 10**6, 1.0, grows=True) == Resolution()
 
     def test_few_records_get_no_fine_features(self) -> None:
-        assert choose_resolution(schema(), 3_700, 30.0) is None
+        assert choose_resolution(schema(), 3_700, 30.0) == Resolution(knots=4)
 
     @given(st.integers(1, 10**7), st.integers(1, 10**7), st.floats(0.0, 1e3))
     def test_shares_grow_with_records_and_fall_with_noise(self, one: int, other: int, noise: float) -> None:
         def shares_of(count: int, noise: float) -> tuple[float, float]:
-            chosen = choose_resolution(schema(), count, noise) or Resolution()
+            chosen = choose_resolution(schema(), count, noise)
             return chosen.bin_share, chosen.pair_share
 
         fewer, more = (shares_of(count, noise) for count in sorted((one, other)))
         assert all(small <= large for small, large in zip(fewer, more, strict=True))
         louder = shares_of(one, noise + 1.0)
         assert all(small <= large for small, large in zip(louder, shares_of(one, noise), strict=True))
+
+    @pytest.mark.parametrize(("records", "noise", "grows", "knots"), [
+        (639, 1e-9, False, 4), (641, 1e-9, False, 16),  # (4 * 640 / 5)^(1/3) = 8
+        (6_390, 10.0, False, 4), (6_480, 10.0, False, 16),
+        (4_000, 1.0, True, 4), (6_000, 1.0, True, 16),  # (4 * 4049 / 5^1.5)^(2/7) = 8 at noise 1
+    ])  # fmt: skip
+    def test_knots_follow_the_clarity(self, records: int, noise: float, grows: bool, knots: int) -> None:
+        assert choose_resolution(schema(), records, noise, grows=grows).knots == knots
+
+    def test_stated_knots_stay(self) -> None:
+        stated = schema({"x": {"type": "number", "lower": 0, "upper": 1, "knots": 9}, "y": COLUMNS["age"]})
+        names = SchemaEncoder(stated, resolution=Resolution(knots=4)).feature_names
+        assert len([name for name in names if name.startswith("x")]) == 9 + 1
+        assert len([name for name in names if name.startswith("y")]) == 4 + 1
+        assert Schema.from_dict(stated.to_dict()) == stated
+        assert "knots" not in stated.to_dict()["columns"]["y"]
 
     def test_records_of_a_rare_class_count_less(self) -> None:
         """At a rate of 3 % the loss has 4 * 0.03 * 0.97 of the curvature that it has at equal shares."""

@@ -20,7 +20,7 @@ from privlearn import (
     Release,
     Schema,
 )
-from privlearn.data import SchemaEncoder
+from privlearn.data import Resolution, SchemaEncoder
 from privlearn.errors import DataError, InvalidParameter
 
 BOUNDS = [(0.0, 1.0), (-2.0, 2.0), (0.0, 50.0)]
@@ -90,7 +90,7 @@ def test_kernels_read_the_encoding_without_a_resolution(
     model = PrivateSVC(column_bounds=BOUNDS, classes=[0, 1], **PROMISE, **settings).fit(X, y)
     base: Any = model.release_.model.encoder.base  # type: ignore[union-attr]
     assert isinstance(base, SchemaEncoder)
-    assert base.resolution is None
+    assert base.resolution == Resolution()
 
 
 def test_pure_noise_grows_with_the_features_and_gets_no_fine_ones(

@@ -205,37 +205,28 @@ class PrivateEstimator(Learner):
         declared = (self.schema, self.norm_bound, self.column_bounds, self.features)
         return all(each is None for each in declared)
 
-    def resolution(
-        self, schema: Schema, records: int, guarantee: Guarantee | None = None
-    ) -> Resolution | None:
+    def resolution(self, schema: Schema, records: int, guarantee: Guarantee | None = None) -> Resolution:
         """Public: return the finest resolution that this many records and the guarantee's noise afford.
 
-        ``None`` for kernels: they see rows by their distances, which fine bins would make almost equal.
+        Kernels keep the default: they see rows by their distances, which fine bins would make almost equal. So does a
+        regression: with pairs, the default regularization was measured to be far too weak. So do the papers' methods.
         """
         if self.public_points is not None or not isinstance(self.select_kernel(), LinearKernel):
-            return None
+            return Resolution()
+        if self.select_loss().argument == "residual" or self.calibration != "tight":
+            return Resolution()
         expected = records
         if guarantee is None:
             guarantee = self.make_guarantee()
             count = records if self.stands_for is None else self.stands_for
             expected = guarantee.relation.total(count, self.expected_records)
-        heaviest = schema.rows_per_person * schema.row_weight_bound
-        return choose_resolution(schema, expected, self._noise(guarantee, heaviest))
-
-    def _noise(self, guarantee: Guarantee, weight: float) -> float:
-        """Public: return the noise for `choose_resolution`; infinite where it grows with the number of features.
-
-        ``weight`` is the largest one of a person.
-
-        A regression keeps plain columns: with pairs, the default regularization was measured to be far too weak.
-        """
-        if self.select_loss().argument == "residual":
-            return math.inf
-        if not self._is_gaussian(guarantee):
-            return math.inf
         if not guarantee.is_private:
-            return 0.0
-        return guarantee.relation.gradients * weight / gaussian_ratio(guarantee.epsilon, guarantee.delta)
+            return choose_resolution(schema, expected, 0.0)
+        sensitivity = guarantee.relation.gradients * schema.rows_per_person * schema.row_weight_bound
+        if self._is_gaussian(guarantee):
+            ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+            return choose_resolution(schema, expected, sensitivity / ratio)
+        return choose_resolution(schema, expected, sensitivity / guarantee.epsilon, grows=True)
 
     def _is_gaussian(self, guarantee: Guarantee) -> bool:
         """Public: return whether the noise is Gaussian with tight calibration."""

@@ -92,11 +92,9 @@ class Learner(BaseEstimator, ABC):
         """Return whether rows may be objects that only the user's kernel can read."""
         return False
 
-    def resolution(
-        self, schema: Schema, records: int, guarantee: Guarantee | None = None
-    ) -> Resolution | None:
-        """Public: return how finely the columns of this many records are encoded; ``None`` for kernels."""
-        return None
+    def resolution(self, schema: Schema, records: int, guarantee: Guarantee | None = None) -> Resolution:
+        """Public: return how finely the columns of this many records are encoded."""
+        return Resolution()
 
     def read_rows(self, X: Any, y: Any, private: bool, sample_weight: Any = None) -> TrainingRows:
         """Touch the data: return rows encoded by what is declared public, each with its weight.

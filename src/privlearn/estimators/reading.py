@@ -35,14 +35,18 @@ from privlearn.data.sources.table import as_array, as_source, as_table, refuse_l
 from privlearn.errors import DataError, InvalidParameter, preview
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets, TrainingRows
 
-Resolve = Callable[[Schema, int], Resolution | None]
+Resolve = Callable[[Schema, int], Resolution]
 """Public: returns the resolution for a number of records or persons."""
 
 IN_MEMORY = 1 << 27  # bytes of vectors; more are expanded from their cells in each pass
 
 
 def read_table(
-    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+    schema: Schema,
+    X: Any,
+    y: Any,
+    fit_intercept: bool,
+    resolve: Resolve = lambda schema, persons: Resolution(),
 ) -> TrainingRows:
     """Touch the data: return the rows of a table whose target has classes; ``y=None`` takes the target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
@@ -56,7 +60,11 @@ def read_table(
 
 
 def read_number_table(
-    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+    schema: Schema,
+    X: Any,
+    y: Any,
+    fit_intercept: bool,
+    resolve: Resolve = lambda schema, persons: Resolution(),
 ) -> TrainingRows:
     """Touch the data: return the rows of a table whose target is a number; ``y=None`` takes the target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
@@ -98,11 +106,9 @@ class ReadColumns:
 
     def rows(self, targets: Targets, resolve: Resolve) -> TrainingRows:
         """Return the rows, encoded at the resolution for this number of persons."""
-        schema, encoder = self.encoder.schema, self.encoder
-        weights = self.weighing.result(len(self.cells))
+        schema, weights = self.encoder.schema, self.weighing.result(len(self.cells))
         resolution = resolve(schema, weights.count)
-        if resolution is not None:
-            encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
+        encoder = SchemaEncoder(schema, fit_intercept=self.encoder.fit_intercept, resolution=resolution)
         return TrainingRows(
             expand_cells(encoder, self.cells),
             encoder,
@@ -128,8 +134,7 @@ def read_bounded(schema: Schema, X: Any, fit_intercept: bool, resolve: Resolve) 
     for part in as_source(X, list(schema.columns)).blocks():
         cells.add(encoder.cells(part))
     resolution = resolve(schema, len(cells))
-    if resolution is not None:
-        encoder = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolution)
+    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolution)
     return encoder, expand_cells(encoder, cells)
 
 

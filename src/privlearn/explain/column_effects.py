@@ -272,7 +272,7 @@ class Effects:
     @property
     def _pairs(self) -> Sequence[Pair]:
         encoder = self.release.model.encoder
-        if not isinstance(encoder, SchemaEncoder) or encoder.resolution is None:
+        if not isinstance(encoder, SchemaEncoder) or encoder.resolution.is_centred:
             return ()
         return encoder.resolution.pairs_of(encoder.schema)
 

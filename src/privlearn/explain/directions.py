@@ -109,7 +109,6 @@ def pair_directions(encoder: SchemaEncoder, pair: Pair) -> tuple[list[Any], list
     The second column's value changes fastest.
     """
     resolution = encoder.resolution
-    assert resolution is not None
     columns: Any = [encoder.schema.columns[name] for name in pair]
     sizes = [resolution.grid_of(column) for column in columns]
     own = np.flatnonzero([columns == pair for columns in encoder.feature_columns])
@@ -171,11 +170,11 @@ def _own_features(encoder: SchemaEncoder, name: str, table: pa.Table) -> Array:
 
 def _count_normalized(encoder: SchemaEncoder) -> int:
     """Return how many of the first features are divided by a varying norm; fine bins and pairs have a fixed share."""
-    if encoder.resolution is None:
+    if encoder.resolution.is_centred:
         return encoder.dimension
     return sum(
         group.width
-        for name, column in encoder.schema.columns.items()
+        for name, column in encoder.columns.items()
         if not isinstance(column, TextColumn)
         for group in coarse_features(name, column)
     )

@@ -190,10 +190,10 @@ def _fold_schema(encoder: SchemaEncoder, weights: Array) -> dict[str, Any]:
             "Predict with Release.load(path).model.predict(table)."
         )
     starts = {group.name: (start, group.width) for start, group in layout.texts}
-    columns = {name: column for name, column in schema.columns.items() if name not in starts}
+    columns = {name: column for name, column in encoder.columns.items() if name not in starts}
     codes = {name: encoder.schema.file.codes_of(name) for name in schema.columns}
     coarse = []
-    for name, column in schema.columns.items():
+    for name, column in encoder.columns.items():
         if name in columns:
             coarse.append(_coarse(name, column, left, layout.is_centred))
         elif layout.is_centred:  # in the order of the columns, else after the fine features

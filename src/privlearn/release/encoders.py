@@ -293,14 +293,14 @@ def encoder_arrays(encoder: Encoder) -> dict[str, Array]:
 
 def _schema_encoder(record: Mapping[str, Any]) -> SchemaEncoder:
     """Return the encoder of a schema; kernels have no resolution."""
-    chosen = Resolution.from_dict(record["resolution"]) if "resolution" in record else None
+    chosen = Resolution.from_dict(record["resolution"]) if "resolution" in record else Resolution()
     schema = Schema.from_dict(record["schema"])
     return SchemaEncoder(schema, fit_intercept=record["fit_intercept"], resolution=chosen)
 
 
 def _resolution(encoder: SchemaEncoder) -> dict[str, Any]:
-    """Return the resolution as a file and a certificate state it; empty if there is none."""
-    return {} if encoder.resolution is None else {"resolution": encoder.resolution.to_dict()}
+    """Return the resolution as a file and a certificate state it; empty for that of kernels."""
+    return {} if encoder.resolution == Resolution() else {"resolution": encoder.resolution.to_dict()}
 
 
 def points_array(encoder: Encoder) -> Array | None:

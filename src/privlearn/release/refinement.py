@@ -282,7 +282,7 @@ def _column(encoder: Encoder, name: str) -> Any:
             f"the schema has no column {preview(name)}: it has {', '.join(base.schema.columns)}"
             f"{did_you_mean(name, base.schema.columns)}"
         )
-    return base.schema.columns[name]
+    return base.columns[name]
 
 
 def _refuse_unordered(encoder: Encoder, name: str, what: str) -> None:

@@ -22,7 +22,7 @@ from privlearn import (
     PrivateSVC,
     Schema,
 )
-from privlearn.data import census_schema, simulated_census
+from privlearn.data import Resolution, census_schema, simulated_census
 from privlearn.estimators.cluster import ClusterRows, FeaturesOnCluster, workers
 from privlearn.estimators.cluster.partition import Partition
 from privlearn.estimators.cluster.sources import FrameParts
@@ -187,7 +187,9 @@ def test_another_version_is_refused_before_a_row_is_read(
 def test_a_worker_in_the_clear_that_came_later_is_refused_before_rows_are_read_again(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = ClusterRows(client, frame(PEOPLE)).training_rows(SCHEMA, True, lambda schema, persons: None)
+    rows = ClusterRows(client, frame(PEOPLE)).training_rows(
+        SCHEMA, True, lambda schema, persons: Resolution()
+    )
     features = rows.features
     assert isinstance(features, FeaturesOnCluster)
     features.remote.release_rows()

@@ -29,7 +29,7 @@ from privlearn import (
     VerificationError,
     verify,
 )
-from privlearn.data import census_schema, simulated_census
+from privlearn.data import SchemaEncoder, census_schema, simulated_census
 from privlearn.estimators import ClassTargets, Fit
 from privlearn.estimators.selection import Candidates, split_persons
 from privlearn.mechanisms.search import SearchResult, scatter_rows, split_rows
@@ -388,7 +388,9 @@ class TestEstimators:
         public = simulated_census(300, seed=1)
         chosen = search({"regularization": [0.003, 0.03]}, estimator, public_validation=public)
         model = chosen.fit(simulated_census(20_000, seed=0))
-        assert getattr(model.release_.model.encoder, "resolution", None) is not None
+        encoder = model.release_.model.encoder
+        assert isinstance(encoder, SchemaEncoder)
+        assert not encoder.resolution.is_centred
         assert model.score(public) > 0.7
 
     def test_objective_perturbation_is_calibrated_candidate_by_candidate(self) -> None:

@@ -34,7 +34,7 @@ def schema_for(family: str, *, persons: bool = False) -> Schema:
 
 
 def table_of(family: str, size: int, generator: np.random.Generator) -> dict[str, Any]:
-    outcome = generator.poisson(3, size) * 1.0
+    outcome: Any = generator.poisson(3, size) * 1.0
     if family in CLASSES:
         outcome = generator.integers(0, CLASSES[family], size)
     return {

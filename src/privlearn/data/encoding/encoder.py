@@ -53,7 +53,7 @@ class SchemaEncoder:
     """The map from raw rows to vectors that a schema determines; it has nothing to fit.
 
     Each column becomes groups of bounded features (feature_groups.py). The last feature is a constant 1, the intercept.
-    Then each row is divided by its own norm. With a resolution, fine bins of columns and pairs of columns are added,
+    Then each row is divided by its own norm. A resolution may add fine bins of columns and pairs of columns,
     and rows are sparse (layout.py, docs/explanation/resolution.md).
 
     Parameters
@@ -97,7 +97,8 @@ class SchemaEncoder:
     ) -> None:
         self.schema = schema = as_schema(schema)
         self.fit_intercept = fit_intercept
-        self.resolution = resolution
+        self.resolution = resolution = Resolution() if resolution is None else resolution
+        self.columns = resolution.columns_of(schema)
         self.layout = FeatureLayout(schema, resolution, fit_intercept)
         self.dimension = self.layout.dimension
         self._readers = [reader_of(name, column) for name, column in schema.columns.items()]

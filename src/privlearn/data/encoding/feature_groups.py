@@ -295,4 +295,6 @@ def is_cyclic(column: Ordered) -> bool:
 
 def knots_of(column: Ordered) -> int:
     """Return the number of knots; an ordinal column needs at most one for each of its values."""
-    return min(column.knots, len(column.values)) if isinstance(column, OrdinalColumn) else column.knots
+    knots = column.knots
+    assert isinstance(knots, int)  # `Resolution.columns_of` has replaced "auto"
+    return min(knots, len(column.values)) if isinstance(column, OrdinalColumn) else knots

@@ -2,7 +2,7 @@
 
 There are two arrangements, which `choose_resolution` (resolution.py) selects from public numbers:
 
-- *centred* (no resolution): coarse groups in the order of the schema, each minus its centre, stored densely.
+- *centred* (neither bins nor pairs): coarse groups in the order of the schema, each minus its centre, stored densely.
   Little of a row's norm is spent on what all rows have in common, which matters for few records, much noise or kernels.
 - *resolved*: coarse groups, then fine bins, then pairs of columns, then words; stored in CSR form.
   Bins and pairs have fixed shares of the squared norm.
@@ -75,8 +75,7 @@ class FeatureLayout:
     Parameters
     ----------
     schema : Schema
-    resolution : Resolution or None
-        None for the centred arrangement.
+    resolution : Resolution
     fit_intercept : bool, default=True
 
     Attributes
@@ -95,16 +94,16 @@ class FeatureLayout:
         Value of a bin's or a pair's entry, before the row is divided by its norm.
     """
 
-    def __init__(self, schema: Schema, resolution: Resolution | None, fit_intercept: bool = True) -> None:
-        self.is_centred, self.fit_intercept = resolution is None, fit_intercept
-        columns = list(schema.columns.items())
-        if resolution is None:
+    def __init__(self, schema: Schema, resolution: Resolution, fit_intercept: bool = True) -> None:
+        self.is_centred, self.fit_intercept = resolution.is_centred, fit_intercept
+        columns = list(resolution.columns_of(schema).items())
+        if self.is_centred:
             groups = [group for name, column in columns for group in _column_groups(name, column)]
         else:
             words = [(name, column) for name, column in columns if isinstance(column, TextColumn)]
             others = [(name, column) for name, column in columns if not isinstance(column, TextColumn)]
             groups = [group for name, column in others for group in _column_groups(name, column)]
-            groups += _fine_groups(schema, resolution)
+            groups += _fine_groups(schema, dict(columns), resolution)
             groups += [TextFeatures(name, column) for name, column in words]
         self.groups = list(_with_starts(groups))
         self.coarse = [(start, group) for start, group in self.groups if isinstance(group, CoarseFeatures)]
@@ -115,8 +114,8 @@ class FeatureLayout:
         self.dimension = sum(group.width for group in groups) + fit_intercept
         coarse_entries = sum(group.entries_per_row for _, group in self.coarse)
         self.entries_per_row = coarse_entries + len(fine) + fit_intercept
-        self.bin_share = resolution.bin_share if resolution is not None and self.bins else 0.0
-        self.pair_share = resolution.pair_share if resolution is not None and self.pairs else 0.0
+        self.bin_share = resolution.bin_share if self.bins else 0.0
+        self.pair_share = resolution.pair_share if self.pairs else 0.0
         self.coarse_share = 1.0 - (self.bin_share + self.pair_share)
         self.bin_weight = math.sqrt(self.bin_share / max(len(self.bins), 1))
         self.pair_weight = math.sqrt(self.pair_share / max(len(self.pairs), 1))
@@ -162,13 +161,15 @@ def _column_groups(name: str, column: AnyColumn) -> list[FeatureGroup]:
     return [*coarse_features(name, column)]
 
 
-def _fine_groups(schema: Schema, resolution: Resolution) -> Iterator[BinIndicators]:
+def _fine_groups(
+    schema: Schema, columns: dict[str, AnyColumn], resolution: Resolution
+) -> Iterator[BinIndicators]:
     """Yield the bins of ordered columns, then the pairs."""
-    for name, column in schema.columns.items():
+    for name, column in columns.items():
         if not isinstance(column, CategoryColumn | TextColumn) and (count := resolution.bins_of(column)):
             yield BinIndicators({name: count})
     for pair in resolution.pairs_of(schema):
-        yield BinIndicators({name: resolution.grid_of(schema.columns[name]) for name in pair})
+        yield BinIndicators({name: resolution.grid_of(columns[name]) for name in pair})
 
 
 def _with_starts(groups: Iterable[FeatureGroup]) -> Iterator[tuple[int, FeatureGroup]]:

@@ -33,7 +33,7 @@ from privlearn.data.schema.public import (
 from privlearn.errors import SchemaError
 
 Encoding = Literal["spline", "linear"]
-Knots = Annotated[StrictInt, Field(ge=2, le=4096)]
+Knots = Annotated[StrictInt, Field(ge=2, le=4096)] | Literal["auto"]
 Bins = Annotated[StrictInt, Field(ge=2, le=2**16)] | Literal["auto", "none"]
 
 
@@ -51,7 +51,7 @@ class PublicColumn(CompactModel):
     description: StrictStr | None = None
     unit: StrictStr | None = None
 
-    _omitted: ClassVar[tuple[str, ...]] = ("description", "unit", "bins", "period")
+    _omitted: ClassVar[tuple[str, ...]] = ("description", "unit", "knots", "bins", "period")
 
 
 class OrderedColumn(PublicColumn):
@@ -63,8 +63,9 @@ class OrderedColumn(PublicColumn):
     ----------
     encoding : {"spline", "linear"}, default="spline"
         ``spline`` encodes the position by hat functions between the ends; ``linear`` scales it to [-1, 1].
-    knots : int, default=16
-        Number of equally spaced knots of the spline.
+    knots : int or "auto", default="auto"
+        Number of equally spaced knots of the spline. ``auto`` chooses it from the number of records and epsilon
+        (docs/explanation/resolution.md).
     bins : int, "auto" or "none", default="auto"
         Fine bins in addition to the spline, for values that stand out. ``auto`` chooses their number from the number of
         records and epsilon (docs/explanation/resolution.md); there are none with ``encoding: linear``.
@@ -94,7 +95,7 @@ class NumberColumn(OrderedColumn):
     upper: Bound
     scale: Literal["linear", "log"] = "linear"
     encoding: Encoding = "spline"
-    knots: Knots = 16
+    knots: Knots = "auto"
     missing: MissingRule = "refuse"
     bins: Bins = "auto"
     period: Annotated[float, Field(gt=0)] | None = None
@@ -139,7 +140,7 @@ class OrdinalColumn(OrderedColumn):
     values: tuple[Value, ...]
     unknown: Rule = "refuse"
     encoding: Encoding = "spline"
-    knots: Knots = 16
+    knots: Knots = "auto"
     missing: MissingRule = "refuse"
     bins: Bins = "auto"
 
@@ -171,7 +172,7 @@ class DateColumn(OrderedColumn):
     lower: datetime.date
     upper: datetime.date
     encoding: Encoding = "spline"
-    knots: Knots = 16
+    knots: Knots = "auto"
     missing: MissingRule = "refuse"
     bins: Bins = "auto"
 

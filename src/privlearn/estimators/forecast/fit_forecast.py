@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Self, cast
+from functools import cache, cached_property
+from typing import Any, Self, cast
 
 import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.data.encoding.arrays import CentredEncoder, distances
+from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.feature_groups import knots_of
+from privlearn.data.encoding.resolution import FEW_KNOTS, Resolution
 from privlearn.data.schema.columns import OrderedColumn
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.errors import InvalidParameter, preview
@@ -28,7 +31,7 @@ from privlearn.estimators.forecast.reference import (
     worst_case,
 )
 from privlearn.estimators.forecast.stand_ins import STAND_INS, check_count, stand_ins
-from privlearn.estimators.training_rows import NumberTargets
+from privlearn.estimators.training_rows import NumberTargets, TrainingRows
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.release.encoders import RawEncoder
@@ -66,11 +69,17 @@ class Plan(Forecast):
     """
 
     work: Fit = dataclasses.field(repr=False)
+    typical: Callable[[int], tuple[TrainingRows, Spectrum]] = dataclasses.field(repr=False)
+    """Returns synthetic rows with a number of knots, and their spectrum."""
     unit_settings: tuple[Setting, ...] = dataclasses.field(repr=False)
 
     @cached_property
     def _fit(self) -> Fit:
         return self.work.at_size(self.rows, self.guarantee)
+
+    @property
+    def _resolution(self) -> Resolution:
+        return getattr(self._fit.rows.encoder, "resolution", Resolution())
 
     @cached_property
     def mechanism(self) -> ReleaseMechanism:
@@ -94,9 +103,9 @@ class Plan(Forecast):
     @cached_property
     def training_spectrum(self) -> Spectrum:
         """Return the spectrum of the rows, centred around their mean if `fit` would centre them."""
-        rows = self.work.rows
+        rows, spectrum = self.typical(self._resolution.knots)
         if self.mechanism.task.centring is None:
-            return self.spectrum
+            return spectrum
         encoder, features = cast(RawEncoder, rows.encoder), cast(Array, rows.features)
         mean = features[:, : encoder.dimension - encoder.fit_intercept].mean(axis=0)
         radius = float(np.median(distances(features, mean))) or 1.0
@@ -105,12 +114,11 @@ class Plan(Forecast):
     @cached_property
     def noise(self) -> float:
         """Return the noise; bins and pairs count as typical cells, since simulating them would take long."""
-        resolution = getattr(self._fit.rows.encoder, "resolution", None)
-        spectrum = self.training_spectrum
-        if resolution is not None:
-            share = resolution.bin_share + resolution.pair_share
-            cells = max(self._fit.rows.dimension - self.work.rows.dimension, 1)
-            spectrum = spectrum.add_cells(share, cells)
+        resolution, spectrum = self._resolution, self.training_spectrum
+        if not resolution.is_centred:
+            rows, _ = self.typical(resolution.knots)
+            cells = max(self._fit.rows.dimension - rows.dimension, 1)
+            spectrum = spectrum.add_cells(resolution.bin_share + resolution.pair_share, cells)
         return self.target_unit * noise_in_prediction(self.mechanism, spectrum, self.problem)
 
     @cached_property
@@ -145,7 +153,7 @@ class Plan(Forecast):
             guarantee = dataclasses.replace(self.guarantee, neighbours="zero_out")
             other = dataclasses.replace(self, guarantee=guarantee, work=Fit(changed, self.work.rows))
             found.append((f"zero_out, whose neighbours lack a {self.count_noun[:-1]}", other))
-        if (schema := _with_few_knots(estimator.schema)) is not None:
+        if estimator.schema is not None and (schema := _with_few_knots(self._fit.rows.encoder)) is not None:
             changed = copy.copy(estimator)
             changed.schema = schema
             fewer = plan(changed, self.rows, rate=self.rate)
@@ -207,14 +215,26 @@ def plan(
     rows = check_count("rows", rows, MAX_ROWS)
     rate = _check_rate(estimator, rate)
     work = fit_on_stand_ins(estimator, columns)
+    own = work.rows, Spectrum.of(work.rows.features)
+
+    @cache
+    def typical(knots: int) -> tuple[TrainingRows, Spectrum]:
+        if knots == getattr(own[0].encoder, "resolution", Resolution(knots=knots)).knots:
+            return own
+        changed = copy.copy(estimator)
+        changed.resolution = lambda *_: Resolution(knots=knots)  # type: ignore[method-assign]
+        rows = fit_on_stand_ins(changed, columns).rows
+        return rows, Spectrum.of(rows.features)
+
     forecast = Plan(
         rows,
         guarantee,
         unit_of(work.rows),
-        Spectrum.of(work.rows.features),
+        own[1],
         settings(work.task.loss, USUAL_RATE if rate is None else rate),
         rate,
         work,
+        typical,
         settings(work.task.loss, USUAL_RATE, UNIT_SPREADS),
         persons=estimator.schema is not None and estimator.schema.person is not None,
     )
@@ -231,27 +251,19 @@ def _check_rate(estimator: PrivateEstimator, rate: float | None) -> float | None
     return rate
 
 
-FEW_KNOTS = 4
-
-
-def _with_few_knots(schema: Schema | None) -> Schema | None:
-    """Return the schema with few knots in every spline; ``None`` if it has none that are longer."""
-    if schema is None:
+def _with_few_knots(encoder: Any) -> Schema | None:
+    """Return the schema of an encoder with few knots in every spline; ``None`` if it has none that are longer."""
+    if not isinstance(encoder, SchemaEncoder):
         return None
-    columns = dict(as_schema(schema).columns)
-    long = [
-        name
-        for name, column in columns.items()
-        if isinstance(column, OrderedColumn) and column.encoding == "spline" and knots_of(column) > FEW_KNOTS
-    ]
-    if not long:
+    splines = {
+        name: column
+        for name, column in encoder.columns.items()
+        if isinstance(column, OrderedColumn) and column.encoding == "spline"
+    }
+    if all(knots_of(column) <= FEW_KNOTS for column in splines.values()):
         return None
-    return as_schema(schema).model_copy(
-        update={
-            "columns": columns
-            | {name: columns[name].model_copy(update={"knots": FEW_KNOTS}) for name in long}
-        }
-    )
+    few = {name: column.model_copy(update={"knots": FEW_KNOTS}) for name, column in splines.items()}
+    return encoder.schema.model_copy(update={"columns": encoder.columns | few})
 
 
 def fit_on_stand_ins(estimator: PrivateEstimator, columns: int | None = None, count: int = STAND_INS) -> Fit:

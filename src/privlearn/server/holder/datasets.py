@@ -13,6 +13,7 @@ import pyarrow as pa
 from privlearn.budget.composition import delta_hint, exact
 from privlearn.budget.ledger import Ledger
 from privlearn.data.encoding.encoder import SchemaEncoder, weights_of_persons
+from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.schema.private_bounds import add_private_bounds, private_bounds_cost
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_records
@@ -171,7 +172,7 @@ class OfferedDataSet:
 
         with self.rows_to_train(on_cluster=True) as rows:
             if isinstance(rows, ClusterRows):
-                return rows.training_rows(self.schema, True, lambda schema, persons: None).total
+                return rows.training_rows(self.schema, True, lambda schema, persons: Resolution()).total
             return self._read_and_check_here(rows)
 
     def _read_and_check_here(self, rows: RowSource[pa.Table]) -> int:
