@@ -18,6 +18,7 @@ from privlearn.data.encoding.feature_groups import knots_of
 from privlearn.data.encoding.resolution import FEW_KNOTS, Resolution
 from privlearn.data.schema.columns import OrderedColumn
 from privlearn.data.schema.schema import Schema, as_schema
+from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.estimator import PrivateEstimator
 from privlearn.estimators.fit import Fit
@@ -106,7 +107,7 @@ class Plan(Forecast):
         rows, spectrum = self.typical(self._resolution.knots)
         if self.mechanism.task.centring is None:
             return spectrum
-        encoder, features = cast(RawEncoder, rows.encoder), cast(Array, rows.features)
+        encoder, features = cast(RawEncoder, rows.encoder), cast(Array, in_memory(rows.features))
         mean = features[:, : encoder.dimension - encoder.fit_intercept].mean(axis=0)
         radius = float(np.median(distances(features, mean))) or 1.0
         return Spectrum.of(CentredEncoder(encoder, mean, radius).lift(features))
