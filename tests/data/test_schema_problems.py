@@ -15,7 +15,7 @@ PROBLEMS = {
     "{type: number, lower: x, upper: 1}": "must be a number, not 'x'",
     "{type: number, lower: 0, uper: 1}": "uper: unknown setting.* Did you mean 'upper'?",
     "{type: number, lower: 0, upper: 1, missing: zer}": "must be refuse, zero or indicator, not 'zer'. Did you",
-    "{type: number, lower: 0, upper: 1, knots: 1}": "knots: must be at least 2, not 1",
+    "{type: number, lower: 0, upper: 1, knots: 1}": "knots: must be at least 2 or auto",
     "{type: number, lower: 0, upper: 1, bins: many}": "bins: must be a whole number or auto or none$",
     "{type: category, values: [1.5, a]}": "values.0: must be true or false or a whole number or text",
     "{type: category, values: a}": r"values: must be a list, e.g. \[a, b\], not 'a'",

@@ -27,6 +27,7 @@ from privlearn.data.sources.schema_columns import rules_of
 from privlearn.data.sources.table import (
     ARRAY_TEXT,
     DAY,
+    HOUR,
     MISSING_CELL,
     NUMBER,
     TEXT,
@@ -157,7 +158,8 @@ def _parts(column: Any) -> list[tuple[int | None, Any]]:
     if is_mixed(type_):
         present = np.unique(kinds_of(column)).tolist()
         readable = [kind for kind in present if not pa.types.is_null(column.field(kind).type)]
-        parts = [(kind, column.field(kind)) for kind in readable]
+        # As in a column of times alone, only a column of hours reads them.
+        parts = [(None if kind == HOUR else kind, column.field(kind)) for kind in readable]
         unreadable = [(None, column)] if UNREADABLE in present else []
         return [*parts, *unreadable] or [(TEXT, pa.nulls(len(column), pa.large_string()))]
     if is_number(type_):

@@ -41,7 +41,7 @@ def safely(convert: Callable[[], Result], message: str) -> Result:
     raise DataError(message)
 
 
-NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE, DAY, ARRAY_TEXT = range(8)
+NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE, DAY, ARRAY_TEXT, HOUR = range(9)
 """Kinds of cells: the indices of a mixed array's children."""
 
 
@@ -56,6 +56,7 @@ def _fields() -> list[Any]:
         pa.field("unreadable", pa.null()),
         pa.field("day", pa.date32()),
         pa.field("array text", pa.large_string()),
+        pa.field("hour", pa.time64("ns")),
     ]
 
 
@@ -127,6 +128,8 @@ def _read_cell(cell: Any) -> tuple[int, Any]:
             return (MISSING_CELL, None) if math.isnan(number) else (NUMBER, number)
         case datetime.date() if not _is_missing(cell):  # includes times
             return DAY, datetime.date(cell.year, cell.month, cell.day)
+        case datetime.time():
+            return HOUR, cell
         case np.datetime64() if not np.isnat(cell):
             day = cell.astype("datetime64[D]").astype(object)
             return (DAY, day) if isinstance(day, datetime.date) else (UNREADABLE, None)
