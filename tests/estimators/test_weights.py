@@ -189,6 +189,10 @@ def test_heavy_persons_are_shrunk_more_and_not_centred() -> None:
 
     def mechanism(rows: int, **instead: Any) -> Any:
         content = {name: part for name, part in SETTINGS.items() if name != "weight"} | instead
+        content["columns"] = {
+            name: column | ({"knots": 16} if column["type"] == "number" else {})
+            for name, column in content["columns"].items()
+        }
         return plan(PrivateLogisticRegression(schema=content, **PROMISE), rows=rows).mechanism
 
     heavy, many = mechanism(20_000, rows_per_person=40), mechanism(20_000_000, rows_per_person=40)

@@ -9,7 +9,7 @@ so that their squares add up to `coarse_share`; then all entries, so that the ro
 >>> schema = Schema.from_dict({"name": "clinic", "columns": {
 ...     "age": {"type": "number", "lower": 0, "upper": 100, "encoding": "linear", "bins": 4}}})
 >>> cells = {"age": np.array([1.0, 0.75, np.nan])}  # positions; NaN is a missing cell
->>> RowExpander(FeatureLayout(schema, None)).expand(cells).round(2)
+>>> RowExpander(FeatureLayout(schema, Resolution())).expand(cells).round(2)
 array([[0.71, 0.71],
        [0.45, 0.89],
        [0.  , 1.  ]])

@@ -13,7 +13,7 @@ The constant feature comes last in both.
 >>> schema = Schema.from_dict({"name": "clinic", "columns": {
 ...     "age": {"type": "number", "lower": 0, "upper": 100, "knots": 3},
 ...     "sex": {"type": "category", "values": ["f", "m"]}}})
->>> FeatureLayout(schema, None).feature_names
+>>> FeatureLayout(schema, Resolution()).feature_names
 ['age[0]', 'age[1]', 'age[2]', 'age[3]', 'sex=f', 'sex=m', 'intercept']
 >>> layout = FeatureLayout(schema, Resolution(bins=4, bin_share=0.2, grid=2, pair_share=0.3))
 >>> layout.feature_names[:6]

@@ -136,14 +136,17 @@ def expected_gains(agreement: JointTraining) -> Gains:
 
 
 def _alone(agreement: JointTraining, records: int) -> ExpectedError:
-    """Return the expected error of a single holder's estimator on a party's records."""
-    loss = agreement.smooth_loss
+    """Return the expected error of a single holder's estimator on a party's records, with as many knots as together.
+
+    The forecast knows what knots cost in noise, not what they gain, so it compares equal ones.
+    """
+    loss, schema = agreement.smooth_loss, agreement.table_schema
     model = "regression" if loss.argument == "residual" else "svm" if loss.link == "none" else "logistic"
     settings: dict[str, Any] = {
         "epsilon": agreement.epsilon,
         "delta": agreement.delta,
         "neighbours": agreement.neighbours,
-        "schema": agreement.table_schema,
+        "schema": schema.model_copy(update={"columns": agreement.resolution.columns_of(schema)}),
         "loss": loss,
     }
     if agreement.kernel is not None:
@@ -153,7 +156,7 @@ def _alone(agreement: JointTraining, records: int) -> ExpectedError:
 
 def _together(agreement: JointTraining) -> ExpectedError:
     loss, mechanism = agreement.smooth_loss, agreement.mechanism
-    base = SchemaEncoder(agreement.table_schema)
+    base = SchemaEncoder(agreement.table_schema, resolution=agreement.resolution)
     rows = agreement.features.transform(in_memory(base.encode(stand_in_table(agreement.table_schema))))
     spectrum, problem = Spectrum.of(rows), reference_problem(loss)
     bounds = None if agreement.table_schema.target is None else agreement.table_schema.target.bounds

@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo, model_validator
 
+from privlearn.accounting import gaussian_ratio
 from privlearn.data.encoding.encoder import Bounds, SchemaEncoder
+from privlearn.data.encoding.resolution import Resolution, choose_resolution
 from privlearn.data.schema.target import Target
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter
@@ -28,6 +30,7 @@ from privlearn.parties.run.agreement import Agreement
 from privlearn.parties.run.answers import Party
 from privlearn.parties.run.features import EncodedFeatures, KernelSettings
 from privlearn.randomness import Randomness
+from privlearn.relation import get_relation
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import describe_encoding
@@ -141,8 +144,18 @@ class JointTraining(Agreement):
     @cached_property
     def features(self) -> EncodedFeatures:
         """The feature map of all parties, with the encoder that the release contains."""
-        base = SchemaEncoder(self.table_schema)
+        base = SchemaEncoder(self.table_schema, resolution=self.resolution)
         return EncodedFeatures(base) if self.kernel is None else self.kernel.features(base)
+
+    @cached_property
+    def resolution(self) -> Resolution:
+        """The number of knots, from public numbers as for a single holder; there are neither bins nor pairs."""
+        if self.kernel is not None or self.smooth_loss.argument == "residual" or not self.delta:
+            return Resolution()
+        relation, schema = get_relation(self.neighbours), self.table_schema
+        heaviest = relation.gradients * schema.rows_per_person * schema.row_weight_bound
+        noise = heaviest * surplus(**self.members) / gaussian_ratio(self.epsilon, self.delta)
+        return Resolution(knots=choose_resolution(schema, self.total, noise).knots)
 
     @cached_property
     def targets(self) -> Targets:
@@ -183,7 +196,7 @@ class JointTraining(Agreement):
     def read_party(self, name: str, table: Any) -> Party:
         """PRIVATE: return the party with its table, target column included; refuse a table that does not fit."""
         read = read_table if isinstance(self.targets, ClassTargets) else read_number_table
-        rows = read(self.table_schema, table, None, fit_intercept=True)
+        rows = read(self.table_schema, table, None, True, lambda schema, persons: self.resolution)
         self.check_declared(name, rows.total)
         task, transform = self.mechanism.task, self.features.transform
         if isinstance(rows.features, EncodedRows):
