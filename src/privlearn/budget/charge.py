@@ -1,7 +1,8 @@
 """Charge a computation: reserve, compute, commit; with a ledger, or without one.
 
-The order is the point: the cost is durable before the rows are read, and final before the result leaves. If the
-computation fails, the cost stays reserved, because the failure itself may depend on the rows.
+The order is the point: the cost is durable before a mechanism computes on the rows, which may have been read and
+checked before, and final before the result leaves. If the computation fails, the cost stays reserved, because the
+failure itself may depend on the rows.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Charge:
         # Without a ledger this guarantee holds all the same; it is only not added to those of other results.
         if budget is None:
             return self._run(compute)
-        # The reservation is durable before the first row is touched: a crash may waste budget, never overspend it.
+        # The reservation is durable before the mechanism runs: a crash may waste budget, never overspend it.
         with budget.reserve(self.cost, self.purpose, self._digest) as reservation:
 
             def compute_and_commit() -> Result:
