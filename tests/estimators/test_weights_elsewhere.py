@@ -93,7 +93,8 @@ def test_holders_pay_for_the_cap(algorithm: str) -> None:
 def test_one_row_moves_a_holders_answer_by_at_most_the_cap() -> None:
     agreement = joint(schema=schema_of(**WEIGHED))
     task, table = agreement.mechanism.task, survey(SIZES["north"], 2)
-    question = agreement.mechanism.question(0, np.zeros((task.problems, task.dimension)))
+    number = agreement.mechanism.kinds.index("gradients")
+    question = agreement.mechanism.question(number, np.zeros((task.problems, task.dimension)))
     answers = []
     for label in ("no", "yes"):
         heavy = pa.table({"a": [1.0], "b": [1.0], "y": [label], "w": [10**6], "id": [-1]}).cast(table.schema)

@@ -108,7 +108,7 @@ def test_several_classes_and_weights_of_persons() -> None:
     assert (agreement.mechanism.task.problems, agreement.mechanism.task.classes) == (1, 4)
     assert agreement.mechanism.task.averaged
     release = train_together(agreement, {"a": table[:200], "b": table[200:]}, random_state=1)
-    assert release.model.coefficients.shape == (4, SchemaEncoder(schema).dimension)
+    assert release.model.coefficients.shape == (4, agreement.features.dimension)
 
 
 def test_landmarks_do_not_depend_on_the_choice_of_eigenvectors() -> None:
