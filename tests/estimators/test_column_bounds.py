@@ -82,6 +82,19 @@ def test_a_release_predicts_at_its_resolution(tmp_path: Path, data: tuple[np.nda
     assert release.certificate.encoding["resolution"]["pair_share"] > 0.0
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("records", [300, 100_000])
+def test_without_privacy_the_resolution_is_the_limit(delta: float, records: int) -> None:
+    columns = {name: {"type": "number", "lower": 0, "upper": 1} for name in "abc"}
+    schema = Schema.from_dict({"name": "t", "columns": columns, "target": {"name": "y", "classes": [0, 1]}})
+    large, none = (
+        PrivateLogisticRegression(schema=schema, epsilon=epsilon, delta=delta, accept_weak_privacy=True)
+        for epsilon in (1e9, math.inf)
+    )
+    assert none.resolution(schema, records) == large.resolution(schema, records)
+    assert none.resolution(schema, 100_000).is_centred == (delta == 0.0)
+
+
 @pytest.mark.parametrize("settings", [{"kernel": "rbf"}, {"public_points": np.ones((2, 3))}])
 def test_kernels_read_the_encoding_without_a_resolution(
     settings: dict[str, Any], data: tuple[np.ndarray, np.ndarray]

@@ -220,13 +220,13 @@ class PrivateEstimator(Learner):
             guarantee = self.make_guarantee()
             count = records if self.stands_for is None else self.stands_for
             expected = guarantee.relation.total(count, self.expected_records)
-        if not guarantee.is_private:
-            return choose_resolution(schema, expected, 0.0)
-        sensitivity = guarantee.relation.gradients * schema.rows_per_person * schema.row_weight_bound
-        if self._is_gaussian(guarantee):
-            ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
-            return choose_resolution(schema, expected, sensitivity / ratio)
-        return choose_resolution(schema, expected, sensitivity / guarantee.epsilon, grows=True)
+        noise, is_gaussian = 0.0, self._is_gaussian(guarantee)
+        if guarantee.is_private:
+            sensitivity = guarantee.relation.gradients * schema.rows_per_person * schema.row_weight_bound
+            ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) if is_gaussian else guarantee.epsilon
+            noise = sensitivity / ratio
+        # Without privacy too: epsilon = inf is the limit of the private model, which depends on delta.
+        return choose_resolution(schema, expected, noise, grows=not is_gaussian)
 
     def _is_gaussian(self, guarantee: Guarantee) -> bool:
         """Public: return whether the noise is Gaussian with tight calibration."""

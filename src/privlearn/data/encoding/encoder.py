@@ -53,8 +53,8 @@ class SchemaEncoder:
     """The map from raw rows to vectors that a schema determines; it has nothing to fit.
 
     Each column becomes groups of bounded features (feature_groups.py). The last feature is a constant 1, the intercept.
-    Then each row is divided by its own norm. A resolution may add fine bins of columns and pairs of columns,
-    and rows are sparse (layout.py, docs/explanation/resolution.md).
+    Then each row is divided by its own norm. A resolution may add fine bins of columns and pairs of columns; rows are
+    sparse then (layout.py, docs/explanation/resolution.md).
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class SchemaEncoder:
     fit_intercept : bool, default=True
         Whether to add the constant feature.
     resolution : Resolution, optional
-        Numbers of bins and shares of the norm, which linear learners choose from public numbers. Without it features
-        are centred: kernels and learners from few records use this form.
+        Numbers of knots and bins and shares of the norm, which linear learners choose from public numbers. Without
+        bins and pairs, as by default, features are centred: kernels and learners from few records use this form.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class SchemaEncoder:
 
         Returns
         -------
-        array of shape (n, dimension), or CSR array if the schema has text columns or there is a resolution
+        array of shape (n, dimension), or CSR array if there are text columns, bins or pairs
         """
         is_plain = self.schema.file.reads_cells_plainly
         row = single_row(data, list(self.schema.columns)) if is_plain else None

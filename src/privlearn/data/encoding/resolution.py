@@ -144,7 +144,7 @@ def choose_resolution(schema: Schema, records: int, noise: float, *, grows: bool
 
     Let the clarity be ``records / noise``. Features with share s add noise of at most sqrt(s) times that of the whole
     score, and are the more useful the higher the clarity. So shares grow with the clarity from 0 to their maximum.
-    If the schema states how rare a class is, records count as many times less as their curvature is smaller.
+    If the schema states how rare a class is, each record counts in proportion to the curvature of its loss.
 
     Parameters
     ----------
