@@ -47,7 +47,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
             default="auto"
         ``"auto"``: objective perturbation. A residual's sign is
         open, so Gaussian ``"objective"`` perturbation needs a little more noise than for a classifier
-        (docs/theory/objective.md, "Losses without a known sign"). ``"output"``: noise on the coefficients.
+        (docs/theory/objective.md, "What follows from it"). ``"output"``: noise on the coefficients.
         ``"function_release"`` (with public points): the same, as Gaussian process noise on the learnt function.
         ``"tddl"`` (with public points) and ``"tdil"`` (linear kernel, or a net as public points): JT13's learners, for
         comparison; far less accurate. ``"tddl_norm"`` also estimates the norm that bounds TDDL's model privately;
