@@ -23,7 +23,7 @@ from privlearn import PrivateLogisticRegression, PrivateSVC, Schema, SchemaEncod
 from privlearn.accounting import gaussian_ratio
 from privlearn.data import Resolution
 from privlearn.data.encoding.resolution import choose_resolution
-from privlearn.relation import get_relation
+from privlearn.guarantee import get_relation
 
 MODELS = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC}
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -7,9 +7,8 @@ import dataclasses
 import pytest
 
 from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import RELATIONS, Guarantee, Relation, get_relation, register_relation
 from privlearn.mechanisms import Task
-from privlearn.relation import RELATIONS, Relation, get_relation, register_relation
 from privlearn.solvers import Logistic
 
 

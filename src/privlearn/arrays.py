@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.imports import sparse
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Array = NDArray[np.float64]
 Features = NDArray[np.float32] | NDArray[np.float64]
@@ -30,7 +31,7 @@ PIECE = 4096
 
 def is_sparse(rows: Any) -> bool:
     """Return whether rows are a scipy matrix, without importing scipy."""
-    return "scipy.sparse" in sys.modules and bool(sparse.issparse(rows))
+    return "scipy.sparse" in sys.modules and bool(sys.modules["scipy.sparse"].issparse(rows))
 
 
 def sum_duplicates(rows: Any) -> sparse.csr_array:
@@ -39,6 +40,8 @@ def sum_duplicates(rows: Any) -> sparse.csr_array:
     scipy sorts a row's entries if some other row is out of order, and may sum three entries of one cell in another
     order then. Here they are summed as given, row by row, wherever a cell has more than one.
     """
+    from scipy import sparse  # late: privlearn-core has no scipy
+
     summed: sparse.csr_array = sparse.csr_array(rows, dtype=np.float64, copy=True)
     summed.sum_duplicates()
     if summed.nnz == rows.nnz:

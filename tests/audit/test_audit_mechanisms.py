@@ -13,7 +13,7 @@ import pytest
 from privlearn.arrays import Array
 from privlearn.audit import WHOLE_RUNS, AuditReport, Case, audit_case, audit_mechanism, cases, mechanism_names
 from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import RELATIONS, Guarantee
 from privlearn.mechanisms import (
     MECHANISMS,
     ObjectivePerturbation,
@@ -24,7 +24,6 @@ from privlearn.mechanisms import (
     mechanisms_of,
 )
 from privlearn.randomness import Randomness
-from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge
 from tests.support.oracles import Solver
 

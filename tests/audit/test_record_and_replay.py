@@ -30,9 +30,9 @@ from privlearn import (
     evaluate,
 )
 from privlearn.errors import PrivlearnError
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import noise
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from tests.support.noise_recorder import ORIGINAL, Call, NoiseRecorder
 
 pytestmark = pytest.mark.filterwarnings("ignore::privlearn.NothingRecorded")

@@ -9,9 +9,8 @@ import pytest
 
 from privlearn.arrays import Array
 from privlearn.audit import WHOLE_RUNS, WholeRun, audit_mechanism, check_whole_run
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import RELATIONS, Guarantee
 from privlearn.randomness import Integers, Randomness, SeededRandomness
-from privlearn.relation import RELATIONS
 
 CASES = {
     f"{name}, {case.name}": case for name, made in WHOLE_RUNS.items() for case in made(Guarantee(4.0, 0.01))

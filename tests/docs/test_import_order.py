@@ -13,7 +13,7 @@ from privlearn.imports import late_exports
 from tests.support.doc_pages import ROOT
 
 LAYERS = (
-    "_version", "errors", "imports", "arrays", "relation", "guarantee", "randomness",
+    "_version", "errors", "imports", "arrays", "guarantee", "randomness",
     "data", "features", "solvers", "accounting", "mechanisms", "release", "budget",
     "estimators", "explain", "sessions", "statistics", "parties", "audit", "papers",
     "export", "server", "client", "cli",

@@ -25,7 +25,7 @@ from privlearn import (
     curvature,
     verify,
 )
-from privlearn.relation import RELATIONS
+from privlearn.guarantee import RELATIONS
 
 PRICE: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6}
 

@@ -26,8 +26,8 @@ from privlearn.audit import audit_mechanism
 from privlearn.data import census_schema, simulated_census
 from privlearn.errors import InvalidParameter
 from privlearn.features import KERNELS, ProductKernel, ShiftInvariantKernel, kernel_from_name, register_kernel
+from privlearn.guarantee import RELATIONS, Relation, register_relation
 from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
-from privlearn.relation import RELATIONS, Relation, register_relation
 from privlearn.solvers import LOSSES, HuberHinge, loss_from_dict, loss_from_name
 from privlearn.solvers.losses import LossArgument, choose_loss, register_loss
 from tests.support.cli_support import Run

@@ -28,10 +28,10 @@ from privlearn.estimators import (
     TrainingRows,
     calibrate_mechanism,
 )
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics import Centre, Centres, Centring
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.solvers import Huber, Logistic, Multinomial
 from tests.support.combinations import hockey_stick
 

@@ -12,10 +12,10 @@ from privlearn import Guarantee
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder
 from privlearn.estimators import ClassTargets, MemoryOracle, TrainingRows
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.statistics import ClassCounts
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.release.score_map import offsets_of_shares
 from privlearn.solvers import Logistic
 

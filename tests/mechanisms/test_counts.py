@@ -15,11 +15,10 @@ from scipy.stats import norm
 from privlearn.accounting import GaussianCurve, PureCurve
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import RELATIONS, Guarantee
 from privlearn.mechanisms import MECHANISMS, NoisyCounts
 from privlearn.mechanisms.statistics import count
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
-from privlearn.relation import RELATIONS
 
 ALARM = 1e-6
 RELATED = ("replace_one", "zero_out", "add_remove")

@@ -19,9 +19,9 @@ from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ClassTargets, NumberTargets, Targets, TrainingRows
 from privlearn.estimators.curvature_rows import UNIT, CurvatureRows
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import NoisyCurvature, Task
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.solvers import Huber, HuberHinge, Logistic, Multinomial
 from tests.support.combinations import hockey_stick
 

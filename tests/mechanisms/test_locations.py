@@ -16,10 +16,10 @@ from privlearn import Guarantee
 from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import MemoryOracle, NumberTargets, TrainingRows
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics import Grid, Locations, location_of, scale_of_cost
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.solvers import Huber
 from tests.support.combinations import hockey_stick
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.arrays import Array
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import LocalAggregation, SummedMechanism
 from privlearn.mechanisms.summed import Question
-from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge, Logistic, SmoothedHinge
 from tests.support.party_cases import aggregation, descent, exact_sum, parties_of, psgd, task_of
 

@@ -20,11 +20,11 @@ from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ClassTargets, MemoryOracle, Requests, TrainingRows, calibrate_mechanism
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics import log_odds_at, log_odds_from_counts
 from privlearn.mechanisms.statistics.score_counts import BINS, EDGES, ScoreCounts
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge, Logistic
 from tests.support.combinations import hockey_stick
 

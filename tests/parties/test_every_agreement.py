@@ -10,9 +10,9 @@ import pytest
 from privlearn import verify
 from privlearn.data import Schema, census_schema, simulated_census
 from privlearn.errors import SchemaError
+from privlearn.guarantee import RELATIONS
 from privlearn.parties import JointTraining, simulate
 from privlearn.parties.run import Algorithm
-from privlearn.relation import RELATIONS
 
 TABLES = {
     name: simulated_census(size, seed=size) for name, size in (("a", 40), ("b", 60), ("c", 80), ("d", 100))

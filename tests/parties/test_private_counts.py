@@ -12,9 +12,9 @@ import pytest
 from privlearn.data import census_schema, simulated_census
 from privlearn.errors import DataError
 from privlearn.estimators import MemoryOracle
+from privlearn.guarantee import MAX_TABLE_RATIO
 from privlearn.mechanisms.summed import Question
 from privlearn.parties import JointTraining, Party, simulate, train_together
-from privlearn.relation import MAX_TABLE_RATIO
 from tests.support.party_cases import descent, task_of, training_rows
 
 CENSUS, OTHERS = simulated_census(1200, seed=1), simulated_census(1500, seed=2)

@@ -19,11 +19,11 @@ from privlearn.arrays import Array
 from privlearn.data import census_schema, simulated_census
 from privlearn.errors import SchemaError
 from privlearn.estimators import ClassTargets, MemoryOracle, NumberTargets, Targets, TrainingRows
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import NoisyDescent, Task
 from privlearn.mechanisms.summed import Question
 from privlearn.parties import JointTraining, Party, TrustedSum, simulate, train_together
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.solvers import (
     ClippedSquare,
     Huber,

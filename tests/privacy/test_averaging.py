@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from privlearn.arrays import Array
-from privlearn.relation import RELATIONS
+from privlearn.guarantee import RELATIONS
 from privlearn.solvers import ClippedSquare, Huber, HuberHinge, Logistic
 from tests.support.combinations import Plan, hockey_stick
 

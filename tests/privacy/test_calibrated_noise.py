@@ -13,9 +13,9 @@ from scipy.optimize import brentq
 
 from privlearn import PrivateLogisticRegression
 from privlearn.arrays import Array
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, PrecomputedMinimisers, Task
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.solvers import HuberHinge, Logistic, Multinomial
 from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick, max_ratio
 from tests.support.oracles import Solver

@@ -15,7 +15,7 @@ import pytest
 
 from privlearn.arrays import Array
 from privlearn.audit import DensityPair, Grid, Pair, Records, objective_densities, worst_pairs
-from privlearn.relation import RELATIONS
+from privlearn.guarantee import RELATIONS
 from privlearn.solvers import HuberHinge, Logistic, Problem, loss_from_name, losses_of, minimise
 from tests.support.combinations import Plan, hockey_stick
 

@@ -30,9 +30,9 @@ from privlearn import (
 from privlearn.data import SchemaDraft, census_schema, simulated_census
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators import memory_oracle
+from privlearn.guarantee import MAX_TABLE_RATIO
 from privlearn.mechanisms.search import scatter_rows
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import MAX_TABLE_RATIO
 from privlearn.solvers import minimise
 from privlearn.statistics.discovery import discover
 

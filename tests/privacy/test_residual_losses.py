@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from privlearn import PrivateRegressor
 from privlearn.audit import Grid, objective_densities, worst_pairs
-from privlearn.relation import RELATIONS
+from privlearn.guarantee import RELATIONS
 from privlearn.solvers import Huber, loss_from_name, losses_of
 from tests.support.combinations import Plan
 

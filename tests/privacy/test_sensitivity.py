@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.arrays import Array
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import Task
-from privlearn.relation import RELATIONS
 from privlearn.solvers import (
     Hinge,
     HuberHinge,

@@ -15,8 +15,8 @@ from privlearn import PrivateLogisticRegression, PrivateSVC, Release
 from privlearn.accounting import GaussianObjectiveCurve
 from privlearn.arrays import Array
 from privlearn.audit import Grid, Pair, Records, gradient_sum, log_jacobian, objective_densities, worst_pairs
+from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import Task
-from privlearn.relation import RELATIONS
 from privlearn.solvers import Multinomial
 from tests.support.combinations import Plan
 

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from privlearn import Guarantee, verify
 from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve, ZcdpCurve
-from privlearn.relation import RELATIONS
+from privlearn.guarantee import RELATIONS
 from privlearn.release import meaning_of
 from tests.support.release_files import NAMES, SESSIONS, release_file, session_certificate
 

@@ -14,8 +14,8 @@ from scipy.stats import norm
 
 from privlearn import Guarantee, InteractivePredictor, KernelLearner, verify
 from privlearn.errors import InvalidParameter, VerificationError
+from privlearn.guarantee import MAX_TABLE_RATIO
 from privlearn.mechanisms.session.function_release import VALUE_JITTER
-from privlearn.relation import MAX_TABLE_RATIO
 from privlearn.release import SessionCertificate
 
 EXPECTED = 50

@@ -10,9 +10,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import RELATIONS, Guarantee
 from privlearn.mechanisms import ReleaseMechanism, Task, mechanisms_of
-from privlearn.relation import RELATIONS
 from privlearn.solvers import Logistic
 
 

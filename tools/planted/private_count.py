@@ -13,9 +13,9 @@ REQUESTS = ("server/test_private_counts.py",)
 
 # fmt: off
 MUTANTS = [
-    Mutant("add_remove: half a gradient", "privlearn.relation:", "change='not there, nor counted', replaces=False, gradients=1", "change='not there, nor counted', replaces=False, gradients=0.5", LAWS),
-    Mutant("add_remove: the number of records is public", "privlearn.relation:", "count_is_public=False", "count_is_public=True", COUNTS),
-    Mutant("add_remove: n in place of the expected number", "privlearn.relation:Relation.total", "int(expected)", "max(counted, 1)", COUNTS),
+    Mutant("add_remove: half a gradient", "privlearn.guarantee:", "change='not there, nor counted', replaces=False, gradients=1", "change='not there, nor counted', replaces=False, gradients=0.5", LAWS),
+    Mutant("add_remove: the number of records is public", "privlearn.guarantee:", "count_is_public=False", "count_is_public=True", COUNTS),
+    Mutant("add_remove: n in place of the expected number", "privlearn.guarantee:Relation.total", "int(expected)", "max(counted, 1)", COUNTS),
     Mutant("add_remove: the solver divides by n", "privlearn.estimators.memory_oracle:MemoryOracle._minimiser", "rows.total", "max(rows.features.shape[0], 1)", COUNTS),
     Mutant("add_remove: n in a search's certificate", "privlearn.estimators.selection.methods:partition", "len(members) if expected is None else expected", "len(members)", COUNTS),
     Mutant("add_remove: equal parts of the table", "privlearn.estimators.selection.methods:partition", "(scatter_rows, max(1, rows.total // count))", "(split_rows, max(1, rows.total // count))", COUNTS),

@@ -95,7 +95,7 @@ def discover(
     """
     from privlearn.data.schema.documents import is_yaml
     from privlearn.data.schema.draft import SchemaDraft
-    from privlearn.relation import get_relation
+    from privlearn.guarantee import get_relation
     from privlearn.statistics.discovery import discover as estimate
 
     get_relation(charging.neighbours).check_expected(charging.expected_records)

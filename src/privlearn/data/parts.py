@@ -31,9 +31,9 @@ from privlearn.data.sources.row_source import (
 from privlearn.data.sources.schema_columns import refuse_unclear_persons
 from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter, SchemaError, preview
+from privlearn.guarantee import Relation, get_relation
 from privlearn.imports import pa
 from privlearn.randomness import SecureRandomness
-from privlearn.relation import Relation, get_relation
 
 FORMAT = "privlearn split 1"
 METHODS = ("position", "person")

@@ -31,9 +31,8 @@ from privlearn.estimators.scikit_learn import check_callers, check_columns, chec
 from privlearn.estimators.training_rows import Progress, TrainingRows
 from privlearn.features.kernels import LinearKernel
 from privlearn.features.public_map import PublicMap
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import Guarantee, get_relation
 from privlearn.randomness import randomness_from
-from privlearn.relation import get_relation
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import base_of, feature_names

@@ -31,14 +31,13 @@ from privlearn.estimators.training_rows import (
     TrainingRows,
     show_progress,
 )
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import Guarantee, get_relation
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
 from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.search.search import Search
 from privlearn.mechanisms.statistics.score_odds import log_odds_from_counts
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
-from privlearn.relation import get_relation
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import RawEncoder, describe_encoding

@@ -23,9 +23,8 @@ from privlearn.estimators.target_readers import ClassReader, NumberReader, Targe
 from privlearn.estimators.training_rows import ClassTargets, Targets, TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.kernels import LinearKernel, VectorKernel
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import Guarantee, Relation, get_relation
 from privlearn.mechanisms.session.task import refuse_private_count
-from privlearn.relation import Relation, get_relation
 from privlearn.release.encoders import Encoder, RawEncoder
 from privlearn.release.model import probabilities_of
 from privlearn.solvers.losses import Loss, LossProperties, Multinomial, choose_loss

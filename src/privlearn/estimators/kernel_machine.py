@@ -34,9 +34,9 @@ from privlearn.estimators.training_rows import TrainingRows
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.features.objects import canonical, list_objects, object_to_bytes
+from privlearn.guarantee import Relation, get_relation
 from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
 from privlearn.mechanisms.task import Task
-from privlearn.relation import Relation, get_relation
 from privlearn.release.encoders import Encoder, describe_encoding
 
 GRID_BITS = 20

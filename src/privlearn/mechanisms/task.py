@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from privlearn.errors import InvalidParameter, check_positive, preview
+from privlearn.guarantee import Relation, get_relation
 from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.statistics.locations import Locations
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.mechanisms.statistics.statistic import ClassCounts, Statistic
-from privlearn.relation import Relation, get_relation
 from privlearn.solvers.certifiable import (
     GAP_TOLERANCE,
     certified_distance,

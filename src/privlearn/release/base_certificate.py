@@ -24,13 +24,12 @@ from privlearn.data.schema.private_bounds import (
     read_private_bounds,
 )
 from privlearn.errors import VerificationError
-from privlearn.guarantee import Guarantee, weakness
+from privlearn.guarantee import RELATIONS, Guarantee, weakness
 from privlearn.imports import look_up
 from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SECURE_DESCRIPTIONS, Randomness
-from privlearn.relation import RELATIONS
 from privlearn.release.html import notebook_view
 from privlearn.release.meaning import Meaning, meaning_of
 from privlearn.solvers.losses import loss_from_dict

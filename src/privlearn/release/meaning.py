@@ -20,8 +20,7 @@ from privlearn.accounting.meaning import (
     gaussian_mu,
     max_odds,
 )
-from privlearn.guarantee import Guarantee
-from privlearn.relation import Relation
+from privlearn.guarantee import Guarantee, Relation
 
 FALSE_POSITIVES = (0.01, 0.001)
 

@@ -14,22 +14,63 @@ from typing import Any, NoReturn
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from privlearn._version import __version__
 from privlearn.parties.listening import check_certificate, listen
-from privlearn.server import pages
 from privlearn.server.access.openid import Provider
-from privlearn.server.api import add_api
+from privlearn.server.api import (
+    analysts,
+    approvals,
+    dataset_changes,
+    datasets,
+    identity,
+    jobs,
+    operations,
+    results,
+    sessions,
+)
+from privlearn.server.api.requests import any_body, body_models
 from privlearn.server.api.sessions import LeanPredictions
 from privlearn.server.holder.settings import Owner, ServerSettings
+from privlearn.server.http.callers import BODIES, REF
 from privlearn.server.http.connections import Connections, connection_class
 from privlearn.server.http.limits import KILOBYTE, Limiter, RequestLimit, SecurityHeaders, Shared
 from privlearn.server.http.logs import RequestLog, log_to_stderr
 from privlearn.server.http.metrics import Metrics
-from privlearn.server.http.problems import defect, handle_problems
+from privlearn.server.http.problems import Problem, defect, handle_problems
+from privlearn.server.pages import analysts as analyst_pages
+from privlearn.server.pages import approvals as approval_pages
+from privlearn.server.pages import console, desk, result_page, signing, train_page
+from privlearn.server.pages import dataset_changes as dataset_pages
+from privlearn.server.pages import sessions as session_pages
+from privlearn.server.pages.page import STATIC
+from privlearn.server.pages.signing import refuse_with_pages
 from privlearn.server.service import Service
+
+DESCRIPTION = """\
+Train on records that stay with their holder, within a privacy budget that cannot be overspent. Every call except
+`/healthz`, `/readyz`, `/.well-known/privlearn.pem` and `/v1/openapi.json` needs a key:
+`Authorization: Bearer pl_...`. A refused request costs nothing, and its answer gives the reason."""
+_API = (identity, analysts, datasets, dataset_changes, jobs, approvals, results, sessions, operations)
+_PAGES = (
+    signing, desk, train_page, result_page, session_pages, approval_pages, console, analyst_pages, dataset_pages,
+)  # fmt: skip
+_TAGS = {
+    "people": "Keys, analysts and the audit log.",
+    "data sets": "Public descriptions, budgets, and synthetic rows to try calls with.",
+    "jobs": "Request, estimate, follow and cancel jobs of every kind.",
+    "approvals": "Requests that wait for a second person, and decisions on them.",
+    "results": "What jobs of every kind produced: releases, sessions, evaluations, ...",
+    "sessions": "Ask a model that stays with the holder for predictions.",
+    "operations": "Health, metrics and the public key, for operators.",
+}
 
 _SOCKET, _WATCHDOG = "NOTIFY_SOCKET", "WATCHDOG_USEC"
 
@@ -64,7 +105,10 @@ def make_app(service: Service) -> FastAPI:
     openid = service.owner.sign_in.openid
     app.state.provider = None if openid is None else Provider(openid)
     app.state.shared = Shared(limits)
-    pages.mount(app)
+    for module in _PAGES:
+        app.include_router(module.router)
+    app.mount("/static", _Lasting(directory=STATIC))
+    refuse_with_pages(app)
     # The last added sees a request first.
     app.add_middleware(LeanPredictions)
     app.add_middleware(AnswerDefects)
@@ -86,8 +130,27 @@ def bare_app() -> FastAPI:
         lifespan=_running,
     )
     handle_problems(app)
-    add_api(app)
+    for module in _API:
+        app.include_router(module.router)
+    app.openapi = lambda: _description(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app
+
+
+def _description(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        tags = [{"name": name, "description": text} for name, text in _TAGS.items()]
+        description = get_openapi(
+            title="privlearn", version=__version__, description=DESCRIPTION, routes=app.routes, tags=tags
+        )
+        schemas = description["components"]["schemas"]
+        # Models that FastAPI does not find itself: problems, and bodies that our code reads.
+        models: list[type[BaseModel]] = [Problem, *BODIES, *body_models()]
+        for model in models:
+            schemas[model.__name__] = model.model_json_schema(ref_template=REF)
+        for path in ("/v1/jobs", "/v1/estimates"):  # the kinds of extensions are registered by now
+            description["paths"][path]["post"] |= any_body()
+        app.openapi_schema = description
+    return app.openapi_schema
 
 
 @asynccontextmanager
@@ -100,6 +163,15 @@ async def _running(app: FastAPI) -> AsyncIterator[None]:
     finally:
         pings.cancel()
         await run_in_threadpool(service.stop)
+
+
+class _Lasting(StaticFiles):
+    """Style sheet and script, which browsers may cache: pages name them with their digest."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        answer.headers["Cache-Control"] = "max-age=86400"
+        return answer
 
 
 class AnswerDefects:

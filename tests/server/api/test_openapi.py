@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from privlearn.server import api, bare_app
+from privlearn.server.api.requests import body_models
 from privlearn.server.http import PROBLEM_JSON
 
 ROOT = Path(__file__).parents[3]
@@ -137,7 +138,7 @@ def test_every_member_of_a_model_is_explained(model: str) -> None:
 def test_examples_of_answers_fit_their_models() -> None:
     names = (module.name for module in pkgutil.iter_modules(api.__path__))
     modules = [importlib.import_module(f"{api.__name__}.{name}") for name in names]
-    models = [*api.body_models(), *(model for module in modules for model in vars(module).values())]
+    models = [*body_models(), *(model for module in modules for model in vars(module).values())]
     for model in models:
         for example in getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", []):
             model.model_validate(example)

@@ -35,8 +35,8 @@ from privlearn import (
 from privlearn.audit import epsilon_bound
 from privlearn.data import census_schema, simulated_census
 from privlearn.errors import SchemaError
+from privlearn.guarantee import RELATIONS
 from privlearn.randomness import SeededRandomness
-from privlearn.relation import RELATIONS
 from privlearn.statistics.evaluation import page_part, read_cells, subject_of, write_page
 from privlearn.statistics.evaluation.layout import evaluation_layout, groups_of
 from privlearn.statistics.evaluation.metrics import area

@@ -9,20 +9,19 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     Field,
     StrictInt,
-    StrictStr,
     field_validator,
     model_validator,
 )
 
 from privlearn.data.schema.public import (
     Bound,
-    CompactModel,
     MissingRule,
+    PublicColumn,
     Rule,
     Value,
     Values,
@@ -35,23 +34,6 @@ from privlearn.errors import SchemaError
 Encoding = Literal["spline", "linear"]
 Knots = Annotated[StrictInt, Field(ge=2, le=4096)] | Literal["auto"]
 Bins = Annotated[StrictInt, Field(ge=2, le=2**16)] | Literal["auto", "none"]
-
-
-class PublicColumn(CompactModel):
-    """Settings of all columns that only readers use; nothing is computed from them.
-
-    Parameters
-    ----------
-    description : str, optional
-        A short description of the column.
-    unit : str, optional
-        The unit of numbers: years, EUR, mmol/l.
-    """
-
-    description: StrictStr | None = None
-    unit: StrictStr | None = None
-
-    _omitted: ClassVar[tuple[str, ...]] = ("description", "unit", "knots", "bins", "period")
 
 
 class OrderedColumn(PublicColumn):

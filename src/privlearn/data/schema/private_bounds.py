@@ -12,8 +12,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, mo
 
 from privlearn.data.schema.public import PublicModel
 from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Guarantee
-from privlearn.relation import get_relation
+from privlearn.guarantee import Guarantee, get_relation
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[StrictInt, Field(ge=1)]

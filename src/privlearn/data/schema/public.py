@@ -153,6 +153,23 @@ class CompactModel(PublicModel):
         return {name: value for name, value in content.items() if name not in omitted}
 
 
+class PublicColumn(CompactModel):
+    """Settings of all columns that only readers use; nothing is computed from them.
+
+    Parameters
+    ----------
+    description : str, optional
+        A short description of the column.
+    unit : str, optional
+        The unit of numbers: years, EUR, mmol/l.
+    """
+
+    description: StrictStr | None = None
+    unit: StrictStr | None = None
+
+    _omitted: ClassVar[tuple[str, ...]] = ("description", "unit", "knots", "bins", "period")
+
+
 Value = StrictBool | StrictInt | StrictStr
 """A category or a class label."""
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, StrictStr, ValidationInfo, field_validator, model_serializer, model_validator
 
-from privlearn.data.schema.columns import PublicColumn
 from privlearn.data.schema.public import (
     CompactModel,
     OptionalBound,
+    PublicColumn,
     Rule,
     Value,
     Values,

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 
 from privlearn.errors import InvalidParameter, did_you_mean, preview
 from privlearn.features.kernel import KERNEL_ROUNDING, Kernel
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import Guarantee, Relation
 from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
-from privlearn.relation import Relation
 
 EVALUATION_ROUNDING = 2.0**-34
 """Bound on the error of sum_i a_i k(x_i, z), relative to sum_i |a_i|: up to `MAX_SUM_TERMS` terms added in any order,

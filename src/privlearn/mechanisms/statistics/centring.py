@@ -16,10 +16,10 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import check_positive, whole_number
+from privlearn.guarantee import Relation
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
 from privlearn.mechanisms.statistics.statistic import UNIT, Statistic
 from privlearn.randomness import Randomness
-from privlearn.relation import Relation
 
 _COUNTS = 6
 _RADII = tuple(2.0 ** (1.0 - step / 8.0) for step in range(2**_COUNTS))
@@ -77,7 +77,7 @@ class Centring(Statistic):
 
     Examples
     --------
-    >>> from privlearn.relation import get_relation
+    >>> from privlearn.guarantee import get_relation
     >>> relation = get_relation("replace_one")
     >>> centring = Centring.with_ratios(10, 1.0, relation, mean=0.1, counts=0.05)
     >>> round(centring.mean_noise_scale, 3), round(centring.ratio(relation), 4)

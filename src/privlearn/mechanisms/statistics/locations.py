@@ -113,7 +113,7 @@ class Locations(HistogramStatistic):
 
     Examples
     --------
-    >>> from privlearn.relation import get_relation
+    >>> from privlearn.guarantee import get_relation
     >>> statistic = Locations.on([Grid.between(0.0, 100.0, 64)], "gaussian", noise_scale=20.0)
     >>> statistic.numbers, round(statistic.ratio(get_relation("replace_one")), 4)
     (64, 0.0707)

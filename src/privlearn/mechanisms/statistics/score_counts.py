@@ -15,10 +15,10 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Relation
 from privlearn.mechanisms.noise import add_gaussian
 from privlearn.mechanisms.statistics.statistic import Statistic
 from privlearn.randomness import Randomness
-from privlearn.relation import Relation
 
 BINS = 16
 REACH = 3.0
@@ -60,7 +60,7 @@ class ScoreCounts(Statistic):
 
     Examples
     --------
-    >>> from privlearn.relation import get_relation
+    >>> from privlearn.guarantee import get_relation
     >>> round(ScoreCounts(noise_scale=20.0).ratio(get_relation("replace_one")), 4)
     0.0707
     """

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
+from privlearn.guarantee import Relation
 from privlearn.mechanisms.noise import ADD_NOISE, coordinate_deviation
 from privlearn.randomness import Randomness
-from privlearn.relation import Relation
 
 UNIT = 2.0**20
 """Sums are made of whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from privlearn.errors import InvalidParameter, did_you_mean, preview
+from privlearn.guarantee import Relation, get_relation
 from privlearn.mechanisms.session.pinp import QUERIES
 from privlearn.papers import bounds
-from privlearn.relation import Relation, get_relation
 from privlearn.solvers.losses import Hinge, Loss, losses_of
 
 KERNELS = ("linear", "rbf", "cauchy")

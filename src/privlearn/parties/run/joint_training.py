@@ -20,7 +20,7 @@ from privlearn.estimators.calibration import default_regularization
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.reading import read_number_table, read_table
 from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Targets
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import Guarantee, get_relation
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
 from privlearn.mechanisms.summed.psgd import PrivateSGD
@@ -30,7 +30,6 @@ from privlearn.parties.run.agreement import Agreement
 from privlearn.parties.run.answers import Party
 from privlearn.parties.run.features import EncodedFeatures, KernelSettings
 from privlearn.randomness import Randomness
-from privlearn.relation import get_relation
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import describe_encoding

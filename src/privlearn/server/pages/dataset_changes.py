@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from starlette.datastructures import FormData
 
 from privlearn.errors import InvalidParameter
-from privlearn.relation import RELATIONS
+from privlearn.guarantee import RELATIONS
 from privlearn.server.changes import commands
 from privlearn.server.changes import datasets as changes
 from privlearn.server.pages.change import Summary, Typed, add_pages, carry_out, command_page
