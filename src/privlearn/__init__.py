@@ -64,8 +64,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Band", "BudgetExceeded", "BudgetSplit", "Certificate", "ClippedSquare", "Cluster", "ClusterError",
     "Contributions", "Curvature", "DataError", "Description", "Effects", "Estimates", "Evaluation", "Guarantee",
-    "Hinge", "Huber", "HuberHinge", "InteractivePredictor", "Intervals", "InvalidParameter", "KernelLearner", "Ledger",
-    "LedgerError", "Logistic", "NothingRecorded", "Plan", "PrivateGLM", "PrivateGridSearch",
+    "Hinge", "Huber", "HuberHinge", "InteractivePredictor", "Intervals", "InvalidParameter", "KernelLearner",
+    "Ledger", "LedgerError", "Logistic", "NothingRecorded", "Plan", "PrivateGLM", "PrivateGridSearch",
     "PrivateLogisticRegression", "PrivateRegressor", "PrivateSVC", "PrivlearnError", "Release", "ReleaseError",
     "Schema", "SchemaDraft", "SchemaEncoder", "SchemaError", "SessionError", "SmoothedHinge", "SolverError",
     "VerificationError", "contributions", "curvature", "describe", "discover", "effects", "estimate", "evaluate",

@@ -81,7 +81,7 @@ MUTANTS = [
     """, ("data/test_file_formats.py",)),
     Mutant("features: places not tried", "privlearn.features.feature_map:block_size", "ROWS if all(map(treats_rows_alike, matrices)) else 1", "ROWS", EQUAL),
     Mutant("features: columns at an edge", "privlearn.features.feature_map:with_whole_groups", "np.pad(matrix, ((0, 0), (0, lacking))) if lacking else matrix", "np.pad(matrix, ((0, 0), (0, lacking))) if False else matrix", EQUAL),
-    Mutant("cell by cell: the thirtieth of February", "privlearn.data.sources.read_columns:_parse_days", "pc.and_(_matches(text, DATE), pc.fill_null(same, False))", "_matches(text, DATE)", ("data/test_dates_and_orders.py",)),
+    Mutant("cell by cell: the thirtieth of February", "privlearn.data.sources.read_columns:_parse_days", "pc.and_(_matches(text, cell_grammar.DATE), pc.fill_null(same, False))", "_matches(text, cell_grammar.DATE)", ("data/test_dates_and_orders.py",)),
     Mutant("NaN rows accepted", "privlearn.data.encoding.arrays:_refuse_non_finite", "not np.isfinite(entries).all()", "False", DEFECTS),
     Mutant("cell by cell: type of a column found by all of its cells", "privlearn.data.sources.table:_arrow", """
         if not _is_uniform(values):

@@ -35,21 +35,7 @@ else:
 
 
 __all__ = [
-    "AuditReport",
-    "Case",
-    "EpsilonBound",
-    "Finding",
-    "MembershipAttack",
-    "advantage_ceiling",
-    "audit_case",
-    "audit_estimator",
-    "audit_fits",
-    "audit_mechanism",
-    "audit_release",
-    "audit_samplers",
-    "cases",
-    "epsilon_bound",
-    "mechanism_names",
-    "membership_attack",
-    "true_positive_ceiling",
-]
+    "AuditReport", "Case", "EpsilonBound", "Finding", "MembershipAttack", "advantage_ceiling", "audit_case",
+    "audit_estimator", "audit_fits", "audit_mechanism", "audit_release", "audit_samplers", "cases", "epsilon_bound",
+    "mechanism_names", "membership_attack", "true_positive_ceiling",
+]  # fmt: skip

@@ -39,27 +39,7 @@ else:
 
 
 __all__ = [
-    "ArrayEncoder",
-    "CategoryColumn",
-    "DateColumn",
-    "NumberColumn",
-    "OrdinalColumn",
-    "Part",
-    "PartRows",
-    "PrivateBounds",
-    "Resolution",
-    "Schema",
-    "SchemaDraft",
-    "SchemaEncoder",
-    "Split",
-    "SplitTable",
-    "Target",
-    "TextColumn",
-    "as_table",
-    "open_records",
-    "read_table",
-    "spill_to",
-    "split",
-    "watch_passes",
-    "write_table",
-]
+    "ArrayEncoder", "CategoryColumn", "DateColumn", "NumberColumn", "OrdinalColumn", "Part", "PartRows",
+    "PrivateBounds", "Resolution", "Schema", "SchemaDraft", "SchemaEncoder", "Split", "SplitTable", "Target",
+    "TextColumn", "as_table", "open_records", "read_table", "spill_to", "split", "watch_passes", "write_table",
+]  # fmt: skip

@@ -20,14 +20,7 @@ from numpy.typing import NDArray
 from privlearn.data.encoding.column_cells import people
 from privlearn.data.schema.public import PARTS
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, content_digest
-from privlearn.data.sources.row_source import (
-    RowIndices,
-    RowSource,
-    SelectedRows,
-    TableRows,
-    concatenate_tables,
-    read_each,
-)
+from privlearn.data.sources import row_source
 from privlearn.data.sources.schema_columns import refuse_unclear_persons
 from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter, SchemaError, preview
@@ -188,7 +181,7 @@ class Part:
             )
 
 
-class PartRows(RowSource["pa.Table"]):
+class PartRows(row_source.RowSource["pa.Table"]):
     """PRIVATE: the rows of one part. A ledger charges only the people of that part.
 
     Tables that you compute from it (`table`, `frame`, a column) have no part: they are charged as the whole
@@ -203,7 +196,7 @@ class PartRows(RowSource["pa.Table"]):
     """
 
     def __init__(
-        self, rows: RowSource[pa.Table], part: Part, select: Callable[[], Any] | None = None
+        self, rows: row_source.RowSource[pa.Table], part: Part, select: Callable[[], Any] | None = None
     ) -> None:
         self.rows = rows
         self.part = part
@@ -215,12 +208,12 @@ class PartRows(RowSource["pa.Table"]):
     def blocks(self) -> Iterator[pa.Table]:
         return self.rows.blocks()
 
-    def take(self, indices: RowIndices) -> RowSource[pa.Table]:
+    def take(self, indices: row_source.RowIndices) -> row_source.RowSource[pa.Table]:
         return self.rows.take(indices)
 
     def table(self) -> pa.Table:
         """PRIVATE: return all rows as a plain table."""
-        return concatenate_tables(self.blocks())
+        return row_source.concatenate_tables(self.blocks())
 
     def frame(self) -> Any:
         """PRIVATE: return all rows as the kind of data frame that was split (pandas, polars), else as a plain table."""
@@ -253,7 +246,7 @@ def without_part(rows: Any, y: Any = None) -> Any:
         raise InvalidParameter(
             "y cannot be passed with a part of a split. State the target in the schema, as a column of the part."
         )
-    return rows.rows.table if isinstance(rows.rows, TableRows) else rows.rows
+    return rows.rows.table if isinstance(rows.rows, row_source.TableRows) else rows.rows
 
 
 def require_public(rows: Any, name: str) -> Any:
@@ -337,7 +330,7 @@ def split(
     (80, 20, {'train': 80, 'test': 20})
     """
     schema = as_schema(schema)
-    rows = table if isinstance(table, RowSource) else TableRows(as_table(table))
+    rows = table if isinstance(table, row_source.RowSource) else row_source.TableRows(as_table(table))
     refuse_unclear_persons(schema, next(rows.blocks()).column_names)
     relation = get_relation(neighbours)
     if schema.rows_per_person > 1:
@@ -369,9 +362,9 @@ def split(
     description = Split(**fields, counts=counts)
     parts = {}
     for name, selected in (("train", ~in_test), ("test", in_test)):
-        own: RowSource[pa.Table] = SelectedRows(rows, selected)
-        if not isinstance(table, RowSource):
-            own = TableRows(concatenate_tables(own.blocks()))
+        own: row_source.RowSource[pa.Table] = row_source.SelectedRows(rows, selected)
+        if not isinstance(table, row_source.RowSource):
+            own = row_source.TableRows(row_source.concatenate_tables(own.blocks()))
         parts[name] = PartRows(own, description.part(name), _selection(table, selected))
     return SplitTable(**parts, split=description)
 
@@ -388,7 +381,9 @@ def _random_name() -> str:
     return f"{SecureRandomness().bits(128):032x}"
 
 
-def _people(rows: RowSource[Any], person: str) -> tuple[NDArray[np.int64], list[str]]:
+def _people(rows: row_source.RowSource[Any], person: str) -> tuple[NDArray[np.int64], list[str]]:
     """PRIVATE: return the number of each row's person, in the order of their first rows, and their identifiers."""
-    column = concatenate_tables(read_each(rows, lambda block: as_table(block, [person]))).column(0)
+    column = row_source.concatenate_tables(
+        row_source.read_each(rows, lambda block: as_table(block, [person]))
+    ).column(0)
     return people(column, f"column {person!r}")

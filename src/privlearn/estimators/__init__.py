@@ -29,10 +29,5 @@ ESTIMATORS = (PrivateLogisticRegression, PrivateSVC)
 """The classifiers."""
 
 __all__ = [
-    "ESTIMATORS",
-    "Cluster",
-    "KernelLearner",
-    "PrivateLogisticRegression",
-    "PrivateRegressor",
-    "PrivateSVC",
-]
+    "ESTIMATORS", "Cluster", "KernelLearner", "PrivateLogisticRegression", "PrivateRegressor", "PrivateSVC",
+]  # fmt: skip

@@ -23,15 +23,6 @@ else:
 
 
 __all__ = [
-    "Band",
-    "ColumnEffect",
-    "Contributions",
-    "Effects",
-    "Intervals",
-    "PairEffect",
-    "contributions",
-    "curvature",
-    "effects",
-    "intervals",
-    "refine",
-]
+    "Band", "ColumnEffect", "Contributions", "Effects", "Intervals", "PairEffect", "contributions", "curvature",
+    "effects", "intervals", "refine",
+]  # fmt: skip

@@ -12,14 +12,6 @@ from privlearn.export.scorecard import Scorecard
 from privlearn.export.target import TARGETS, ExportTarget, export_release, register_target
 
 __all__ = [
-    "TARGETS",
-    "ExportTarget",
-    "RowPredictor",
-    "Scorecard",
-    "as_onnx",
-    "as_program",
-    "as_sql",
-    "export_release",
-    "register_target",
-    "scorecard",
-]
+    "TARGETS", "ExportTarget", "RowPredictor", "Scorecard", "as_onnx", "as_program", "as_sql", "export_release",
+    "register_target", "scorecard",
+]  # fmt: skip

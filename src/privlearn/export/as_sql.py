@@ -11,18 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from privlearn.errors import InvalidParameter
-from privlearn.export.scorecard import (
-    Amounts,
-    Axis,
-    Classes,
-    Curve,
-    Grid,
-    ListInput,
-    NumberInput,
-    Scorecard,
-    Slope,
-    Table,
-)
+from privlearn.export import scorecard
 from privlearn.export.sql_cells import UNREADABLE, SqlCell
 from privlearn.export.sql_expressions import (
     between,
@@ -69,7 +58,7 @@ class SqlTarget(ExportTarget):
     table: str | None = None
     keep: Sequence[str] = ()
 
-    def write(self, card: Scorecard) -> bytes:
+    def write(self, card: scorecard.Scorecard) -> bytes:
         source = self.table or card.about["dataset"]
         if source is None:
             raise InvalidParameter("a model of plain arrays names no data set. Pass table=.")
@@ -86,7 +75,7 @@ class SqlTarget(ExportTarget):
 class _Steps:
     """The steps of the query; each reads the columns of the previous one."""
 
-    def __init__(self, card: Scorecard, kept: str) -> None:
+    def __init__(self, card: scorecard.Scorecard, kept: str) -> None:
         self._card, self._kept = card, kept
         self._cell = {column.name: f"pl_c{index}" for index, column in enumerate(card.inputs)}
         self._readers = {
@@ -120,7 +109,7 @@ class _Steps:
 
     def cells(self) -> dict[str, str]:
         read = {self._cell[name]: reader.cell() for name, reader in self._readers.items()}
-        numbers = [column.name for column in self._card.inputs if isinstance(column, NumberInput)]
+        numbers = [column.name for column in self._card.inputs if isinstance(column, scorecard.NumberInput)]
         return read | {f"{self._cell[name]}m": self._readers[name].is_missing() for name in numbers}
 
     def positions(self) -> dict[str, str]:
@@ -128,22 +117,22 @@ class _Steps:
         found = {"pl_refused": _any(refused)}
         found |= {label: label for label in self._cell.values()}
         for column in self._card.inputs:
-            if isinstance(column, NumberInput) and column.lower is not None:
+            if isinstance(column, scorecard.NumberInput) and column.lower is not None:
                 found[f"{self._cell[column.name]}p"] = _position(self._cell[column.name], column)
         for (name, size), axis in self._bins.items():
             found[f"{self._cell[name]}b{size}"] = self._bin(axis)
         return found
 
-    def _bin(self, axis: Axis) -> str:
+    def _bin(self, axis: scorecard.Axis) -> str:
         cell = self._cell[axis.column]
         leaves = [str(index) for index in axis.bins]
         thresholds: Sequence[float] = axis.starts
-        if isinstance(self._input[axis.column], ListInput):
+        if isinstance(self._input[axis.column], scorecard.ListInput):
             thresholds = range(1, len(leaves))
         return f"CASE WHEN {self._is_there(axis.column)} THEN {tree(cell, thresholds, leaves)} END"
 
     def _is_there(self, name: str) -> str:
-        says = "IS NOT NULL" if isinstance(self._input[name], NumberInput) else ">= 0"
+        says = "IS NOT NULL" if isinstance(self._input[name], scorecard.NumberInput) else ">= 0"
         return f"{self._cell[name]} {says}"
 
     def sums(self) -> dict[str, str]:
@@ -161,30 +150,30 @@ class _Steps:
         ]
         return found | {"pl_fine_square": double(sum_of([number(0.0), *filled]))}
 
-    def _coarse(self, piece: Table | Curve | Slope, k: int) -> str:
+    def _coarse(self, piece: scorecard.Table | scorecard.Curve | scorecard.Slope, k: int) -> str:
         cell = self._cell[piece.column]
-        if isinstance(piece, Table):
+        if isinstance(piece, scorecard.Table):
             value = tree(cell, range(1, len(piece.scores)), [number(row[k]) for row in piece.scores])
-        elif isinstance(piece, Slope):
+        elif isinstance(piece, scorecard.Slope):
             value = f"{cell} * {number(piece.scores[k])}"
         else:
             value = sum_of(list(_curve(f"{cell}p", piece, k)))
         return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {number(0.0)} END"
 
-    def _square(self, piece: Table | Curve | Slope) -> str:
+    def _square(self, piece: scorecard.Table | scorecard.Curve | scorecard.Slope) -> str:
         cell = self._cell[piece.column]
-        if isinstance(piece, Table):
+        if isinstance(piece, scorecard.Table):
             value = tree(cell, range(1, len(piece.squares)), [number(square) for square in piece.squares])
-        elif isinstance(piece, Slope):
+        elif isinstance(piece, scorecard.Slope):
             value = f"{cell} * {cell} * {number(piece.square)}"
         else:
             value = sum_of(list(_curve_squares(f"{cell}p", piece)))
         return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {number(0.0)} END"
 
-    def _is_filled(self, grid: Grid) -> str:
+    def _is_filled(self, grid: scorecard.Grid) -> str:
         return " AND ".join(self._is_there(axis.column) for axis in grid.axes)
 
-    def _fine(self, grid: Grid, k: int) -> str:
+    def _fine(self, grid: scorecard.Grid, k: int) -> str:
         index = "0"
         for axis in grid.axes:
             index = f"({index} * {axis.size} + {self._cell[axis.column]}b{axis.size})"
@@ -236,13 +225,15 @@ class _Steps:
 
     def outcome(self) -> str:
         outcome, scores = self._card.outcome, [f"pl_score{k}" for k in range(len(self._card.constant))]
-        columns = _amounts(outcome, scores) if isinstance(outcome, Amounts) else _classes(outcome, scores)
+        columns = (
+            _amounts(outcome, scores) if isinstance(outcome, scorecard.Amounts) else _classes(outcome, scores)
+        )
         return ",\n  ".join(f"{value} AS {identifier(name)}" for name, value in columns.items())
 
 
-def _is_refused(cell: str, column: NumberInput | ListInput) -> str:
+def _is_refused(cell: str, column: scorecard.NumberInput | scorecard.ListInput) -> str:
     conditions = [f"{cell} IS NULL"] if column.missing == "refuse" else []
-    if isinstance(column, NumberInput):
+    if isinstance(column, scorecard.NumberInput):
         conditions.append(f"({cell} IS NULL AND NOT {cell}m)")
     else:
         conditions.append(f"{cell} = {UNREADABLE}")
@@ -254,7 +245,7 @@ def _any(conditions: Sequence[str]) -> str:
     return f"COALESCE({' OR '.join(conditions)}, FALSE)" if conditions else "FALSE"
 
 
-def _position(cell: str, column: NumberInput) -> str:
+def _position(cell: str, column: scorecard.NumberInput) -> str:
     assert column.lower is not None
     assert column.upper is not None
     lower, upper = number(column.lower), number(column.upper)
@@ -268,7 +259,7 @@ def _position(cell: str, column: NumberInput) -> str:
     return double(f"{above} / {width}")
 
 
-def _curve(position: str, piece: Curve, k: int) -> Iterable[str]:
+def _curve(position: str, piece: scorecard.Curve, k: int) -> Iterable[str]:
     if piece.hats:
         along, last = _along(position, piece)
         heights = [number(knot[k]) for knot in (*piece.hats, piece.hats[0])]
@@ -284,7 +275,7 @@ def _curve(position: str, piece: Curve, k: int) -> Iterable[str]:
         yield f"sin({angle}) * {number(piece.waves[0][k])} + cos({angle}) * {number(piece.waves[1][k])}"
 
 
-def _curve_squares(position: str, piece: Curve) -> Iterable[str]:
+def _curve_squares(position: str, piece: scorecard.Curve) -> Iterable[str]:
     yield number(piece.square)
     if piece.hats:
         along, last = _along(position, piece)
@@ -294,13 +285,13 @@ def _curve_squares(position: str, piece: Curve) -> Iterable[str]:
         yield f"(2 * {position} - 1) * (2 * {position} - 1)"
 
 
-def _along(position: str, piece: Curve) -> tuple[str, int]:
+def _along(position: str, piece: scorecard.Curve) -> tuple[str, int]:
     """Return the position in units of knots, and the index of the last interval."""
     intervals = len(piece.hats) - (not piece.cyclic)
     return f"({position} * {intervals})", intervals - 1
 
 
-def _amounts(outcome: Amounts, scores: Sequence[str]) -> dict[str, str]:
+def _amounts(outcome: scorecard.Amounts, scores: Sequence[str]) -> dict[str, str]:
     names = ["prediction"] if len(scores) == 1 else [f"prediction_{k}" for k in range(len(scores))]
     return {
         name: between(
@@ -312,7 +303,7 @@ def _amounts(outcome: Amounts, scores: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _classes(outcome: Classes, scores: Sequence[str]) -> dict[str, str]:
+def _classes(outcome: scorecard.Classes, scores: Sequence[str]) -> dict[str, str]:
     labels = [literal(label) for label in outcome.labels]
     names = [f"probability_{label}" for label in outcome.labels]
     if len(labels) == 2:
@@ -335,7 +326,7 @@ def _classes(outcome: Classes, scores: Sequence[str]) -> dict[str, str]:
     return found | {f"score_{label}": score for label, score in zip(outcome.labels, scores, strict=True)}
 
 
-def _second(outcome: Classes, score: str) -> str | None:
+def _second(outcome: scorecard.Classes, score: str) -> str | None:
     """Return the probability of the second class; None if the model has none."""
     if outcome.calibration is not None:
         return interpolate(score if outcome.link == "none" else logistic(score), outcome.calibration)
@@ -344,7 +335,7 @@ def _second(outcome: Classes, score: str) -> str | None:
     return None if outcome.link == "none" else logistic(score)
 
 
-def _several(outcome: Classes, scores: Sequence[str]) -> list[str]:
+def _several(outcome: scorecard.Classes, scores: Sequence[str]) -> list[str]:
     if outcome.link == "none":
         return []
     if outcome.link == "softmax":

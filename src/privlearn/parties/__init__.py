@@ -29,20 +29,7 @@ else:
 
 
 __all__ = [
-    "Cohort",
-    "FixedPoint",
-    "Gains",
-    "JointDiscovery",
-    "JointMoments",
-    "JointTraining",
-    "KernelSettings",
-    "Moments",
-    "NoiseShare",
-    "Party",
-    "PartyGain",
-    "TrustedSum",
-    "distributed_zcdp",
-    "expected_gains",
-    "simulate",
+    "Cohort", "FixedPoint", "Gains", "JointDiscovery", "JointMoments", "JointTraining", "KernelSettings", "Moments",
+    "NoiseShare", "Party", "PartyGain", "TrustedSum", "distributed_zcdp", "expected_gains", "simulate",
     "train_together",
-]
+]  # fmt: skip

@@ -41,23 +41,7 @@ else:
 
 
 __all__ = [
-    "Certificate",
-    "Curvature",
-    "CurvatureCertificate",
-    "LinearModel",
-    "Model",
-    "MomentsCertificate",
-    "Outcome",
-    "RegressionModel",
-    "Release",
-    "SearchCertificate",
-    "SessionCertificate",
-    "Verification",
-    "read_certificate",
-    "read_outcome",
-    "read_private_key",
-    "read_public_key",
-    "row_scores",
-    "verify",
-    "verify_bytes",
-]
+    "Certificate", "Curvature", "CurvatureCertificate", "LinearModel", "Model", "MomentsCertificate", "Outcome",
+    "RegressionModel", "Release", "SearchCertificate", "SessionCertificate", "Verification", "read_certificate",
+    "read_outcome", "read_private_key", "read_public_key", "row_scores", "verify", "verify_bytes",
+]  # fmt: skip

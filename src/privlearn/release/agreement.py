@@ -18,19 +18,10 @@ from privlearn.mechanisms.search.search import SearchResult
 from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.statistics.locations import Grid, Locations
 from privlearn.mechanisms.task import Task
+from privlearn.release import score_map
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
 from privlearn.release.model import Model, RegressionModel
-from privlearn.release.score_map import (
-    MAX_TARGET,
-    MIN_STRETCH,
-    MechanismOutput,
-    ScoreMap,
-    check_grid,
-    largest_ridge,
-    map_of_target,
-    prior_norm,
-)
 
 _ROUNDING = 1e-9
 
@@ -66,10 +57,10 @@ def check_noise(model: Model, certificate: Certificate) -> None:
     """
     step = _step_of(model, certificate)
     if step is not None:
-        output = model.output or MechanismOutput(model.coefficients)
-        check_grid(output.coefficients, step, "coefficients")
+        output = model.output or score_map.MechanismOutput(model.coefficients)
+        score_map.check_grid(output.coefficients, step, "coefficients")
         if output.prior is not None:
-            check_grid(output.prior, step, "public model's coefficients")
+            score_map.check_grid(output.prior, step, "public model's coefficients")
 
 
 def check_output(model: Model, certificate: Certificate) -> None:
@@ -86,8 +77,9 @@ def check_output(model: Model, certificate: Certificate) -> None:
         with np.errstate(over="ignore", divide="ignore"):
             agree = (
                 _is_regularizer_of(output, model, task)
-                and abs(prior_norm(output.prior) - task.prior_norm) <= 1e-9 * task.prior_norm + rounding
-                and largest_ridge(output.scales) == task.largest_ridge
+                and abs(score_map.prior_norm(output.prior) - task.prior_norm)
+                <= 1e-9 * task.prior_norm + rounding
+                and score_map.largest_ridge(output.scales) == task.largest_ridge
                 and np.array_equal(output.model_coefficients, model.coefficients)
             )
     if not agree:
@@ -108,7 +100,7 @@ def _step_of(model: Model, certificate: Certificate) -> float | None:
     return mechanism.coefficient_step
 
 
-def _is_regularizer_of(output: MechanismOutput, model: Model, task: Task) -> bool:
+def _is_regularizer_of(output: score_map.MechanismOutput, model: Model, task: Task) -> bool:
     """Return whether a fit could have this public model and these weights; an intercept has weight 1."""
     shape, encoder = model.coefficients.shape, model.encoder
     prior, scales = output.prior, output.scales
@@ -166,8 +158,8 @@ def _has_offsets_of(model: Model, task: Task) -> bool:
     if isinstance(model, RegressionModel):
         statistic = task.target_locations
         fits = given.stretch is not None and bool(np.all(np.abs(given.offsets) <= 1.0 + _ROUNDING))
-        fits = fits and bool(np.all((given.stretches >= MIN_STRETCH) & (given.stretches <= 1.0)))
-        fits = fits and task.offset_bound >= MAX_TARGET - 1.0
+        fits = fits and bool(np.all((given.stretches >= score_map.MIN_STRETCH) & (given.stretches <= 1.0)))
+        fits = fits and task.offset_bound >= score_map.MAX_TARGET - 1.0
         paid = task.class_counts is None and statistic is not None and _has_public_grids(model, statistic)
     else:
         counts, size = task.class_counts, float(np.linalg.norm(given.offsets))
@@ -210,14 +202,14 @@ def _largest_offset(model: Model, task: Task) -> float:
     return math.log((classes - 1) * max(task.total / floor, 1.0) * max(weights) / min(weights))
 
 
-def _public_map(model: Model, task: Task) -> ScoreMap | None:
+def _public_map(model: Model, task: Task) -> score_map.ScoreMap | None:
     """Return the offsets and units that follow from the schema; None if it states no rates or typical numbers."""
     schema = getattr(base_of(model.encoder), "schema", None)
     target = None if schema is None else schema.target
     if target is None:
         return None
     weights = getattr(model, "class_weights", None) or target.class_weights
-    return map_of_target(target, None if weights is None else np.array(weights), task.loss)
+    return score_map.map_of_target(target, None if weights is None else np.array(weights), task.loss)
 
 
 def _is_centred_by(encoder: Encoder, task: Task) -> bool:

@@ -31,14 +31,7 @@ from privlearn.mechanisms.statistics.scoring import KIND_OF_SUM, NoisyScoring
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.summed.summed_moments import SummedMoments
 from privlearn.mechanisms.task import Task
-from privlearn.release.archive import (
-    SignedArchive,
-    array_bytes,
-    digest_of,
-    json_bytes,
-    read_array,
-    read_whole,
-)
+from privlearn.release import archive
 from privlearn.release.base_certificate import BaseCertificate, format_value, read_calibration, read_guarantee
 from privlearn.release.run_record import RunRecord
 from privlearn.release.score_map import check_grid
@@ -118,7 +111,7 @@ class CountsCertificate(BaseCertificate):
 
 
 @dataclass(frozen=True, eq=False)
-class CountsFile(SignedArchive):
+class CountsFile(archive.SignedArchive):
     """Noisy tables with a description of what they count.
 
     Parameters
@@ -163,7 +156,7 @@ class CountsFile(SignedArchive):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file of counts, refusing any whose bytes, constants or signature contradict each other."""
-        return cls.from_bytes(read_whole(path))
+        return cls.from_bytes(archive.read_whole(path))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
@@ -172,14 +165,14 @@ class CountsFile(SignedArchive):
     @classmethod
     def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Self:
         about = json.loads(members["about.json"])
-        counts = read_array(members["counts.npy"])
+        counts = archive.read_array(members["counts.npy"])
         certificate = CountsCertificate.from_dict(json.loads(members["certificate.json"]))
         shapes = [tuple(whole_number(side, "shapes") for side in shape) for shape in about["shapes"]]
         cells = tuple(math.prod(shape) for shape in shapes)
         whole = counts.dtype == np.dtype("<f8") and counts.shape == (sum(cells),)
         if cells != certificate.mechanism.cells or not whole or not np.isfinite(counts).all():
             raise VerificationError("the certificate belongs to other counts")
-        if certificate.subject.get("about_sha256") != digest_of(members["about.json"]):
+        if certificate.subject.get("about_sha256") != archive.digest_of(members["about.json"]):
             raise VerificationError("the certificate belongs to other tables")
         parts = np.split(counts, list(itertools.accumulate(cells))[:-1])
         tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
@@ -198,9 +191,9 @@ class CountsFile(SignedArchive):
     def members(self) -> dict[str, bytes]:
         counts = np.concatenate([np.ravel(table) for table in self.tables]).astype("<f8")
         content = {
-            "certificate.json": json_bytes(self.certificate.to_dict()),
-            "about.json": json_bytes(self.about),
-            "counts.npy": array_bytes(counts),
+            "certificate.json": archive.json_bytes(self.certificate.to_dict()),
+            "about.json": archive.json_bytes(self.about),
+            "counts.npy": archive.array_bytes(counts),
         }
         return content if self.run is None else content | {_RUN: self.run.to_bytes()}
 

@@ -17,15 +17,8 @@ from privlearn.data.encoding.encoder import Bounds, from_unit
 from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.imports import special
 from privlearn.mechanisms.statistics.score_odds import are_log_odds, log_odds_at
+from privlearn.release import encoders
 from privlearn.release.decision import Decision
-from privlearn.release.encoders import (
-    Encoder,
-    base_of,
-    encode_blocks,
-    encoder_arrays,
-    encoder_from_dict,
-    encoder_to_dict,
-)
 from privlearn.release.score_map import MechanismOutput, ScoreMap, output_from_arrays, score_map_from_dict
 from privlearn.solvers.losses import LOSSES, LossProperties
 
@@ -44,7 +37,7 @@ class ScoredFeatures:
         How products with the coefficients become scores; by default they are the scores.
     """
 
-    encoder: Encoder
+    encoder: encoders.Encoder
     coefficients: Array
     output: MechanismOutput | None = field(default=None, kw_only=True)
     score_map: ScoreMap | None = field(default=None, kw_only=True)
@@ -62,13 +55,13 @@ class ScoredFeatures:
     def arrays(self) -> dict[str, Array]:
         """Return the arrays that a file stores."""
         output = {} if self.output is None else self.output.arrays()
-        return {"coefficients": self.coefficients} | output | encoder_arrays(self.encoder)
+        return {"coefficients": self.coefficients} | output | encoders.encoder_arrays(self.encoder)
 
     def _scores(self, data: Any) -> Array:
         """Return one column per row of coefficients, block by block: encoded rows need far more memory than a
         table."""
         products = np.concatenate(
-            [row_scores(block, self.coefficients) for block in encode_blocks(self.encoder, data)]
+            [row_scores(block, self.coefficients) for block in encoders.encode_blocks(self.encoder, data)]
         )
         return products if self.score_map is None else self.score_map.apply(products)
 
@@ -203,7 +196,7 @@ class LinearModel(ScoredFeatures):
 
     def is_weighted_by(self, bound: float) -> bool:
         """Return whether the largest class weight is this; where none is stated, the schema's were used, else 1."""
-        target = getattr(getattr(base_of(self.encoder), "schema", None), "target", None)
+        target = getattr(getattr(encoders.base_of(self.encoder), "schema", None), "target", None)
         schemas = None if target is None else target.class_weights
         weights = schemas if self.class_weights is None else self.class_weights
         if weights is None:
@@ -214,7 +207,7 @@ class LinearModel(ScoredFeatures):
     def to_dict(self) -> dict[str, Any]:
         """Return the public part as JSON; the coefficients are stored as an array."""
         return {
-            "encoder": encoder_to_dict(self.encoder),
+            "encoder": encoders.encoder_to_dict(self.encoder),
             "classes": self.classes.tolist(),
             "link": self.link,
             **self._map_record(),
@@ -227,7 +220,7 @@ class LinearModel(ScoredFeatures):
         cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
     ) -> LinearModel:
         """Read the forms of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
-        encoder = encoder_from_dict(record["encoder"], arrays, kernel)
+        encoder = encoders.encoder_from_dict(record["encoder"], arrays, kernel)
         decision = Decision.from_dict(record["decision"]) if "decision" in record else None
         classes, log_odds = _read_classes(record["classes"], encoder), arrays.get("log_odds")
         weights = tuple(record["class_weights"]) if "class_weights" in record else None
@@ -245,12 +238,12 @@ class LinearModel(ScoredFeatures):
         return model
 
 
-def _read_classes(labels: Any, encoder: Encoder) -> NDArray[Any]:
+def _read_classes(labels: Any, encoder: encoders.Encoder) -> NDArray[Any]:
     """Return the classes of a release file: distinct labels of one type, and those of the schema if there is one."""
     types = {type(label) for label in labels} if isinstance(labels, list) else set()
     if len(types) != 1 or not types <= _LABEL_TYPES or len(set(labels)) < max(len(labels), 2):
         raise ReleaseError("the model's classes must be at least two distinct labels of one type")
-    schema = getattr(base_of(encoder), "schema", None)
+    schema = getattr(encoders.base_of(encoder), "schema", None)
     if schema is not None and schema.target is not None and list(schema.target.classes) != labels:
         raise ReleaseError("the model's classes are not those of its schema, in the same order")
     return np.array(labels)
@@ -307,7 +300,7 @@ class RegressionModel(ScoredFeatures):
     def to_dict(self) -> dict[str, Any]:
         """Return the public part as JSON; the coefficients are stored as an array."""
         return {
-            "encoder": encoder_to_dict(self.encoder),
+            "encoder": encoders.encoder_to_dict(self.encoder),
             "target_bounds": np.array(self.target_bounds).tolist(),
             **self._map_record(),
         }
@@ -317,11 +310,11 @@ class RegressionModel(ScoredFeatures):
         cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
     ) -> RegressionModel:
         """Read the forms of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
-        encoder = encoder_from_dict(record["encoder"], arrays, kernel)
+        encoder = encoders.encoder_from_dict(record["encoder"], arrays, kernel)
         ends = np.array(record["target_bounds"], dtype=np.float64)
         lower, upper = np.atleast_2d(ends).T
         bounds: Any = tuple(ends.tolist()) if ends.ndim == 1 else tuple(map(tuple, ends.tolist()))
-        schema = getattr(base_of(encoder), "schema", None)
+        schema = getattr(encoders.base_of(encoder), "schema", None)
         stated = schema is None or (schema.target is not None and schema.target.bounds == bounds)
         ordered = bool(np.all(lower < upper) and np.isfinite(upper - lower).all())
         model = cls(encoder, arrays["coefficients"], bounds, **_optional_parts(record, arrays))

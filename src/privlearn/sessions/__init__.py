@@ -12,11 +12,6 @@ from privlearn.sessions.semi_interactive import AnsweredModel, learn_from_answer
 from privlearn.sessions.state import SharedStore
 
 __all__ = [
-    "AnsweredModel",
-    "Answers",
-    "InteractivePredictor",
-    "LockedState",
-    "SessionCertificate",
-    "SharedStore",
+    "AnsweredModel", "Answers", "InteractivePredictor", "LockedState", "SessionCertificate", "SharedStore",
     "learn_from_answers",
-]
+]  # fmt: skip

@@ -19,14 +19,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.errors import SolverError
 from privlearn.imports import linalg
-from privlearn.solvers.certifiable import (
-    GAP_TOLERANCE,
-    SAFETY,
-    UNDERFLOW,
-    GapRounding,
-    check_dimension,
-    hinge_terms,
-)
+from privlearn.solvers import certifiable
 from privlearn.solvers.objective import cholesky
 from privlearn.solvers.problem import Problem, Progress, Rows, Solution
 
@@ -60,7 +53,7 @@ class _State:
 
 
 def minimise_hinge(
-    problem: Problem, gap: float = GAP_TOLERANCE, progress: Progress | None = None
+    problem: Problem, gap: float = certifiable.GAP_TOLERANCE, progress: Progress | None = None
 ) -> Solution:
     """Minimise until the duality gap is certified to be at most ``gap``.
 
@@ -72,7 +65,7 @@ def minimise_hinge(
     >>> solution.coefficients.round(4).tolist(), solution.distance <= 1e-5
     ([-0.2, 1.4], True)
     """
-    check_dimension(problem.features.shape[1])
+    certifiable.check_dimension(problem.features.shape[1])
     state, reached, iterations = _InteriorPoint(problem).solve(gap, progress)
     distance = math.sqrt(2.0 * reached / problem.regularization)
     return Solution(state.coefficients, problem.regularization * distance, distance, iterations)
@@ -106,7 +99,7 @@ class _InteriorPoint:
         linear = np.zeros(self._rows.dimension) if problem.linear is None else problem.linear
         self._shift = problem.total * linear
         self._problem = problem
-        self._rounding = GapRounding(
+        self._rounding = certifiable.GapRounding(
             regularization=problem.regularization,
             dimension=self._rows.dimension,
             chain=self._rows.chain,
@@ -139,11 +132,13 @@ class _InteriorPoint:
         alpha = np.clip(state.alpha, 0.0, self._bounds)
         size = float(np.linalg.norm(state.coefficients))
         excess = self._margins(state.coefficients) - 1.0
-        terms, _ = hinge_terms(excess, self._rounding.margin_error(size), self._bounds - alpha, alpha)
+        terms, _ = certifiable.hinge_terms(
+            excess, self._rounding.margin_error(size), self._bounds - alpha, alpha
+        )
         apart = float(np.linalg.norm(state.coefficients - self._from_alpha(alpha)))
         apart += self._rounding.apart_error(size)
         gap = float(np.sum(terms)) / total + 0.5 * self._problem.regularization * apart**2
-        return SAFETY * gap + UNDERFLOW
+        return certifiable.SAFETY * gap + certifiable.UNDERFLOW
 
     def _start(self) -> _State:
         alpha = 0.5 * self._bounds

@@ -18,25 +18,12 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, SolverError, check_positive
+from privlearn.solvers import problem
 from privlearn.solvers.certifiable import UNDERFLOW, Rounding
 from privlearn.solvers.descent import Directions, descend
 from privlearn.solvers.losses import Multinomial
 from privlearn.solvers.newton import SINGLE_PRECISION_LIMIT, ConjugateGradients, SampledHessian
 from privlearn.solvers.objective import Point, SmoothObjective
-from privlearn.solvers.problem import (
-    Features,
-    Progress,
-    Rows,
-    Solution,
-    check_features,
-    check_row_weights,
-    check_vector,
-    column_products,
-    column_squares,
-    pairwise_sum,
-    row_products,
-    threads_for,
-)
 
 STRIDE, MIN_SAMPLE_ROWS, WARM_ITERATIONS = 8, 500, 30  # a warm start reads one row in STRIDE
 SAMPLING_ERROR = 0.4  # times the bound of a row over the root of their number: the warm start's tolerance
@@ -46,7 +33,7 @@ MAX_COLUMNS = 3000
 
 
 def minimise_multinomial(
-    features: Features,
+    features: problem.Features,
     labels: NDArray[np.integer[Any]],
     n_classes: int,
     *,
@@ -57,8 +44,8 @@ def minimise_multinomial(
     norm_bound: float = 1.0,
     offsets: Array | None = None,
     tolerance: float = 1e-10,
-    progress: Progress | None = None,
-) -> Solution:
+    progress: problem.Progress | None = None,
+) -> problem.Solution:
     """Minimise until the exact gradient's norm is proven to be at most ``tolerance``.
 
     Parameters
@@ -92,20 +79,20 @@ def minimise_multinomial(
     >>> solution.coefficients.round(3).tolist()[0], solution.distance <= 1e-9
     ([1.014, -0.507, -0.507], True)
     """
-    check_features(features)
+    problem.check_features(features)
     check_positive(regularization=regularization, total=total, norm_bound=norm_bound)
-    check_row_weights(row_weights, features.shape[0])
+    problem.check_row_weights(row_weights, features.shape[0])
     check_positive(tolerance=tolerance)
     _check_labels(labels, n_classes, features.shape[0])
-    rows = Rows(features, norm_bound)
+    rows = problem.Rows(features, norm_bound)
     weights = np.ones(rows.count) if row_weights is None else row_weights
     start = np.zeros(n_classes * rows.dimension)
     tilt = start if linear is None else linear.ravel()
-    check_vector("linear", tilt, len(start))
+    problem.check_vector("linear", tilt, len(start))
     if offsets is not None:
-        check_vector("offsets", offsets, n_classes)
+        problem.check_vector("offsets", offsets, n_classes)
     objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt, offsets)
-    with threads_for(features):
+    with problem.threads_for(features):
         sample = objective.every(STRIDE)
         start = np.zeros(len(objective.linear)) if sample is None else _warm_start(sample)
         directions: Directions = ConjugateGradients(objective)
@@ -128,16 +115,16 @@ def _warm_start(sample: Softmax) -> Array:
 
 
 def multinomial_gradient(
-    rows: Rows, labels: NDArray[np.integer[Any]], weights: Array, margins: Array
+    rows: problem.Rows, labels: NDArray[np.integer[Any]], weights: Array, margins: Array
 ) -> Array:
     """Return the sum over the rows of the weighted losses' gradients at scores ``margins``, (n, classes)."""
 
     def gradients() -> Iterator[Array]:
         for part, block in rows:
             _, residuals = _losses(margins[part], labels[part])
-            yield column_products(block, weights[part, np.newaxis] * residuals).T
+            yield problem.column_products(block, weights[part, np.newaxis] * residuals).T
 
-    return pairwise_sum(gradients(), (margins.shape[1], rows.dimension))
+    return problem.pairwise_sum(gradients(), (margins.shape[1], rows.dimension))
 
 
 class Softmax(SmoothObjective):
@@ -145,7 +132,7 @@ class Softmax(SmoothObjective):
 
     def __init__(
         self,
-        rows: Rows,
+        rows: problem.Rows,
         labels: NDArray[np.integer[Any]],
         n_classes: int,
         regularization: float,
@@ -194,10 +181,10 @@ class Softmax(SmoothObjective):
         margins = np.empty((self.rows.count, self._shape[0]))
 
         def work(rows: slice, block: Any) -> tuple[float, Array]:
-            margins[rows] = row_products(block, block_coefficients) + self.offsets
+            margins[rows] = problem.row_products(block, block_coefficients) + self.offsets
             losses, residuals = _losses(margins[rows], self.labels[rows])
             value = float(self.scales[rows] @ losses)
-            return value, column_products(block, self.scales[rows, np.newaxis] * residuals)
+            return value, problem.column_products(block, self.scales[rows, np.newaxis] * residuals)
 
         value, gradient = self.rows.sum_values_and_gradients(work, (self.rows.width, self._shape[0]))
         return margins, value, gradient.T.ravel()
@@ -227,7 +214,7 @@ class Softmax(SmoothObjective):
 
         def work(rows: slice, block: Any) -> Array:
             changes = softmax_product(second_derivatives[rows], block @ block_vector)
-            return column_products(block, scales[rows, np.newaxis] * changes)
+            return problem.column_products(block, scales[rows, np.newaxis] * changes)
 
         for part in self.rows.map_blocks(work, kind):
             product += part
@@ -276,7 +263,7 @@ class Softmax(SmoothObjective):
             weights = (
                 self.scales[rows, np.newaxis] * second_derivatives[rows] * (1.0 - second_derivatives[rows])
             )
-            return column_squares(block, weights)
+            return problem.column_squares(block, weights)
 
         for part in self.rows.map_blocks(work):
             diagonal += part
@@ -296,7 +283,7 @@ def softmax(margins: Array) -> tuple[Array, Array]:
     """Return the probabilities (n, K) and the logarithm of each row's sum of exponentials."""
     peak = np.max(margins, axis=1, keepdims=True)
     powers = np.exp(margins - peak)
-    sums = row_products(powers, np.ones((powers.shape[1], 1)))
+    sums = problem.row_products(powers, np.ones((powers.shape[1], 1)))
     return powers / sums, np.log(sums[:, 0]) + peak[:, 0]
 
 

@@ -15,15 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.data.sources import row_source
 from privlearn.data.sources.passes import blas_threads, in_order, one_blas_thread, row_numbers
-from privlearn.data.sources.row_source import (
-    EncodedRows,
-    Tables,
-    UnexpandedRows,
-    in_memory,
-    row_blocks,
-    rows_at_a_time,
-)
 from privlearn.errors import InvalidParameter, check_positive
 from privlearn.imports import sparse
 from privlearn.solvers.certifiable import DENSE_BLOCK, MAX_LEVELS, PIECE, SPARSE_BLOCK, product_chain
@@ -109,7 +102,7 @@ class Solution:
 
 def check_features(features: Features) -> None:
     """Raise InvalidParameter for features that the solvers cannot read without a copy."""
-    if isinstance(features, EncodedRows):
+    if isinstance(features, row_source.EncodedRows):
         return
     if sparse.issparse(features):
         if cast(Any, features).format != "csr":
@@ -169,10 +162,10 @@ class Rows:
 
     def __init__(self, features: Features, norm_bound: float) -> None:
         self.count, self.dimension = features.shape
-        in_blocks = isinstance(features, EncodedRows)
+        in_blocks = isinstance(features, row_source.EncodedRows)
         self.is_sparse = features.is_sparse if in_blocks else sparse.issparse(features)
         self._size = (
-            min(SPARSE_BLOCK, rows_at_a_time(self.dimension))
+            min(SPARSE_BLOCK, row_source.rows_at_a_time(self.dimension))
             if self.is_sparse
             else _rows_in_cache(self.dimension)
         )
@@ -198,7 +191,7 @@ class Rows:
         if self._blocks is not None:
             yield from self._blocks
             return
-        for rows, block in row_blocks(self._features):
+        for rows, block in row_source.row_blocks(self._features):
             yield from self._pieces(rows, block, kind)
 
     def map_blocks(self, work: Callable[[slice, Any], Result], kind: Any = np.float64) -> Iterator[Result]:
@@ -206,7 +199,7 @@ class Rows:
 
         Dense blocks have the type ``kind``: float64, or float32 for products that may be inexact.
         """
-        if isinstance(self._features, EncodedRows):
+        if isinstance(self._features, row_source.EncodedRows):
             for results in self._features.map_blocks(
                 lambda rows, block: self._apply(work, self._pieces(rows, block, kind)), self._tables
             ):
@@ -242,7 +235,7 @@ class Rows:
 
     def _pieces(self, rows: slice, block: Any, kind: Any = np.float64) -> Iterator[tuple[slice, Any]]:
         """Yield a block in parts that are small enough for the chain, dense ones as ``kind``."""
-        if isinstance(block, UnexpandedRows):  # already small enough
+        if isinstance(block, row_source.UnexpandedRows):  # already small enough
             yield rows, block
             return
         for start in range(rows.start, rows.stop, self._size):
@@ -282,7 +275,7 @@ class Rows:
 
     def numbers(self) -> Any:
         """Return an array for one number per row in single precision, on disk for many encoded rows."""
-        if isinstance(self._features, EncodedRows):
+        if isinstance(self._features, row_source.EncodedRows):
             return row_numbers(self.count)
         return np.empty(self.count, dtype=np.float32)
 
@@ -300,14 +293,14 @@ class Rows:
     def gram(self, weights: Any, kind: type[np.floating[Any]] = np.float64) -> Array:
         """Return ``X' diag(weights) X``; numpy computes ``A.T @ A`` at half the cost of another product."""
         gram = np.zeros((self.dimension, self.dimension), dtype=kind)
-        for rows, block in row_blocks(self._features) if self._blocks is None else self._blocks:
+        for rows, block in row_source.row_blocks(self._features) if self._blocks is None else self._blocks:
             for part in _dense_parts(block, np.sqrt(weights[rows]).astype(kind)):
                 gram += part.T @ part
         return gram.astype(np.float64)
 
     def sample_gram(self, weights: Any, columns: NDArray[np.intp], stride: int) -> Array:
         """Return ``X' diag(weights) X`` in some columns, over every ``stride``-th row."""
-        sample = in_memory(sample_rows(self._features, stride))[:, columns]
+        sample = row_source.in_memory(sample_rows(self._features, stride))[:, columns]
         roots = np.sqrt(weights[::stride])
         if self.is_sparse:
             part = _scale_rows(sparse.csr_array(sample), roots)
@@ -332,9 +325,9 @@ def threads_for(features: Features) -> AbstractContextManager[None]:
     return nullcontext() if is_large else one_blas_thread()
 
 
-def _tables_of(features: Features) -> Tables | None:
+def _tables_of(features: Features) -> row_source.Tables | None:
     """Return the tables for products without vectors, unless they round more often than the certificate allows."""
-    tables = features.tables if isinstance(features, EncodedRows) else None
+    tables = features.tables if isinstance(features, row_source.EncodedRows) else None
     if tables is None or tables.product_depth > product_chain(features.shape[1]):
         return None
     return tables if tables.sum_depth <= SPARSE_BLOCK else None
@@ -342,14 +335,14 @@ def _tables_of(features: Features) -> Tables | None:
 
 def sample_rows(features: Features, stride: int) -> Features:
     """Return every ``stride``-th row, in memory, for solvers that make many passes."""
-    if not isinstance(features, EncodedRows):
+    if not isinstance(features, row_source.EncodedRows):
         return features[::stride]
     return features.take(np.arange(0, features.shape[0], stride)).for_many_passes()
 
 
 def row_products(block: Any, vectors: Array) -> Array:
     """Return ``block @ vectors``, long rows in pieces of `PIECE` terms: fewer roundings in a chain."""
-    if isinstance(block, UnexpandedRows):
+    if isinstance(block, row_source.UnexpandedRows):
         return block @ vectors
     if _is_sparse(block):
         return _sparse_products(block, vectors)
@@ -411,7 +404,7 @@ def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:
 
 def row_squares(block: Any) -> Array:
     """Return the squared Euclidean norm of each row."""
-    if isinstance(block, UnexpandedRows):
+    if isinstance(block, row_source.UnexpandedRows):
         return block.row_squares()
     if _is_sparse(block):
         squares: Array = _square_entries(block) @ np.ones(block.shape[1])
@@ -422,7 +415,7 @@ def row_squares(block: Any) -> Array:
 
 def column_squares(block: Any, weights: NDArray[Any]) -> Array:
     """Return ``sum_i weights_i x_ij^2`` for every column j."""
-    if isinstance(block, UnexpandedRows):
+    if isinstance(block, row_source.UnexpandedRows):
         return block.sums(weights, 2)
     squares: Array = (_square_entries(block) if _is_sparse(block) else block**2).T @ weights
     return squares

@@ -34,12 +34,5 @@ else:
 
 
 __all__ = [
-    "Description",
-    "Estimates",
-    "Evaluation",
-    "PrivateGLM",
-    "describe",
-    "discover",
-    "estimate",
-    "evaluate",
-]
+    "Description", "Estimates", "Evaluation", "PrivateGLM", "describe", "discover", "estimate", "evaluate",
+]  # fmt: skip

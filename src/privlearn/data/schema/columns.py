@@ -18,17 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from privlearn.data.schema.public import (
-    Bound,
-    MissingRule,
-    PublicColumn,
-    Rule,
-    Value,
-    Values,
-    check_bounds,
-    distinct_values,
-    refuse_mark_of_order,
-)
+from privlearn.data.schema import public
 from privlearn.errors import SchemaError
 
 Encoding = Literal["spline", "linear"]
@@ -36,7 +26,7 @@ Knots = Annotated[StrictInt, Field(ge=2, le=4096)] | Literal["auto"]
 Bins = Annotated[StrictInt, Field(ge=2, le=2**16)] | Literal["auto", "none"]
 
 
-class OrderedColumn(PublicColumn):
+class OrderedColumn(public.PublicColumn):
     """Base of columns whose values are ordered: each value has a position between two ends.
 
     Each subclass lists the settings itself, since their order counts in a schema's digest.
@@ -73,12 +63,12 @@ class NumberColumn(OrderedColumn):
     """
 
     type: Literal["number"] = "number"
-    lower: Bound
-    upper: Bound
+    lower: public.Bound
+    upper: public.Bound
     scale: Literal["linear", "log"] = "linear"
     encoding: Encoding = "spline"
     knots: Knots = "auto"
-    missing: MissingRule = "refuse"
+    missing: public.MissingRule = "refuse"
     bins: Bins = "auto"
     period: Annotated[float, Field(gt=0)] | None = None
 
@@ -93,7 +83,7 @@ class NumberColumn(OrderedColumn):
 
     @model_validator(mode="after")
     def _bounds_are_ordered(self) -> NumberColumn:
-        check_bounds(self.lower, self.upper)
+        public.check_bounds(self.lower, self.upper)
         if self.period is not None and self.scale == "log":
             raise ValueError("scale: remove it: a number with a period has no long tail")
         if self.period is not None and self.upper - self.lower > self.period * (1.0 + 1e-9):
@@ -119,22 +109,22 @@ class OrdinalColumn(OrderedColumn):
     """
 
     type: Literal["ordinal"] = "ordinal"
-    values: tuple[Value, ...]
-    unknown: Rule = "refuse"
+    values: tuple[public.Value, ...]
+    unknown: public.Rule = "refuse"
     encoding: Encoding = "spline"
     knots: Knots = "auto"
-    missing: MissingRule = "refuse"
+    missing: public.MissingRule = "refuse"
     bins: Bins = "auto"
 
     @field_validator("values", mode="before")
     @classmethod
     def _are_listed(cls, values: Any) -> Any:
-        return refuse_mark_of_order(values)
+        return public.refuse_mark_of_order(values)
 
     @field_validator("values")
     @classmethod
-    def _are_distinct(cls, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        if len(distinct_values(values, "values: [never, sometimes, always]")) < 2:
+    def _are_distinct(cls, values: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
+        if len(public.distinct_values(values, "values: [never, sometimes, always]")) < 2:
             raise ValueError("needs at least two, in their order, e.g. values: [never, sometimes, always]")
         return values
 
@@ -155,13 +145,13 @@ class DateColumn(OrderedColumn):
     upper: datetime.date
     encoding: Encoding = "spline"
     knots: Knots = "auto"
-    missing: MissingRule = "refuse"
+    missing: public.MissingRule = "refuse"
     bins: Bins = "auto"
 
     @field_validator("lower", "upper", mode="before")
     @classmethod
     def _is_a_day(cls, bound: Any) -> Any:
-        if refuse_mark_of_order(bound) is None:
+        if public.refuse_mark_of_order(bound) is None:
             raise ValueError("still empty: fill in a public date, e.g. lower: 2000-01-01")
         if isinstance(bound, datetime.datetime) or not isinstance(bound, str | datetime.date):
             raise ValueError("must be a date such as 2000-01-31")
@@ -174,7 +164,7 @@ class DateColumn(OrderedColumn):
         return self
 
 
-class CategoryColumn(PublicColumn):
+class CategoryColumn(public.PublicColumn):
     """One of a public list of values.
 
     Parameters
@@ -188,14 +178,14 @@ class CategoryColumn(PublicColumn):
     """
 
     type: Literal["category"] = "category"
-    values: Values
-    unknown: Rule | Literal["other"] = "refuse"
-    missing: MissingRule = "refuse"
+    values: public.Values
+    unknown: public.Rule | Literal["other"] = "refuse"
+    missing: public.MissingRule = "refuse"
 
     @field_validator("values")
     @classmethod
-    def _are_distinct(cls, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        return distinct_values(values, "values: [Female, Male]")
+    def _are_distinct(cls, values: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
+        return public.distinct_values(values, "values: [Female, Male]")
 
     @model_validator(mode="after")
     def _tell_something_apart(self) -> CategoryColumn:
@@ -206,7 +196,7 @@ class CategoryColumn(PublicColumn):
         return self
 
 
-class TextColumn(PublicColumn):
+class TextColumn(public.PublicColumn):
     """Free text, encoded as hashed counts of its words.
 
     Parameters
@@ -219,7 +209,7 @@ class TextColumn(PublicColumn):
 
     type: Literal["text"] = "text"
     features: Annotated[StrictInt, Field(ge=2, le=2**24)] = 2**18
-    missing: Rule = "refuse"
+    missing: public.Rule = "refuse"
 
 
 Ordered = NumberColumn | OrdinalColumn | DateColumn

@@ -8,21 +8,12 @@ from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, StrictStr, ValidationInfo, field_validator, model_serializer, model_validator
 
-from privlearn.data.schema.public import (
-    CompactModel,
-    OptionalBound,
-    PublicColumn,
-    Rule,
-    Value,
-    Values,
-    check_bounds,
-    distinct_values,
-)
+from privlearn.data.schema import public
 
 SPELLINGS_OF_A_CLASS = 'write other spellings of a class under merge, as in merge: {"yes": ["Yes", "YES"]}'
 
 
-class Target(PublicColumn):
+class Target(public.PublicColumn):
     """The column to predict: the public list of its classes, or the public bounds of a number.
 
     Parameters
@@ -49,14 +40,14 @@ class Target(PublicColumn):
     """
 
     name: Annotated[StrictStr, Field(min_length=1)]
-    classes: Values = ()
-    unknown: Rule = "refuse"
-    lower: OptionalBound = None
-    upper: OptionalBound = None
-    merge: dict[Value, tuple[Value, ...]] = Field(default={})
-    weights: dict[Value, float] = Field(default={})
+    classes: public.Values = ()
+    unknown: public.Rule = "refuse"
+    lower: public.OptionalBound = None
+    upper: public.OptionalBound = None
+    merge: dict[public.Value, tuple[public.Value, ...]] = Field(default={})
+    weights: dict[public.Value, float] = Field(default={})
     rate: float | None = Field(default=None, gt=0.0, lt=1.0)
-    rates: dict[Value, float] = Field(default={})
+    rates: dict[public.Value, float] = Field(default={})
     typical: float | None = Field(default=None, allow_inf_nan=False)
     spread: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
 
@@ -69,9 +60,9 @@ class Target(PublicColumn):
 
     @field_validator("classes")
     @classmethod
-    def _are_distinct(cls, classes: tuple[Value, ...]) -> tuple[Value, ...]:
+    def _are_distinct(cls, classes: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
         example = "classes: [healthy, ill]"
-        if len(distinct_values(classes, example)) < 2:
+        if len(public.distinct_values(classes, example)) < 2:
             raise ValueError(f"needs at least two, e.g. {example}")
         return classes
 
@@ -97,7 +88,7 @@ class Target(PublicColumn):
             if getattr(self, setting) != type(self).model_fields[setting].default:
                 raise ValueError(f"{setting}: remove it: it is for {kinds[0]}, and the target has {kinds[1]}")
         if given:
-            check_bounds(*given)
+            public.check_bounds(*given)
         if self.typical is not None and not given[0] <= self.typical <= given[1]:
             raise ValueError("typical: must lie between lower and upper")
         self._check_rates()
@@ -126,7 +117,7 @@ class Target(PublicColumn):
         return None if self.lower is None or self.upper is None else (self.lower, self.upper)
 
     @property
-    def labels(self) -> tuple[Value, ...]:
+    def labels(self) -> tuple[public.Value, ...]:
         """Return all labels that the table may have: the classes, and the labels merged into them."""
         return self.classes + tuple(other for _, other in self._merged_labels)
 
@@ -136,7 +127,7 @@ class Target(PublicColumn):
         return [*range(len(self.classes)), *(self.classes.index(label) for label, _ in self._merged_labels)]
 
     @property
-    def _merged_labels(self) -> list[tuple[Value, Value]]:
+    def _merged_labels(self) -> list[tuple[public.Value, public.Value]]:
         return [(label, other) for label, part in self.merge.items() for other in part if other != label]
 
     @property
@@ -161,7 +152,7 @@ class Target(PublicColumn):
         return {"name": self.name, "classes": list(self.classes)} | rule | stated | about
 
 
-def by_class(part: Any, classes: Sequence[Value]) -> dict[Value, Any]:
+def by_class(part: Any, classes: Sequence[public.Value]) -> dict[public.Value, Any]:
     """Return a mapping with classes as keys; JSON stores keys as text, so 1 may be written "1"."""
     if not isinstance(part, Mapping):
         raise ValueError(f"must be a mapping of classes, e.g. {{{classes[-1]}: ...}}")
@@ -177,7 +168,9 @@ def by_class(part: Any, classes: Sequence[Value]) -> dict[Value, Any]:
     return {spelled[str(key)]: value for key, value in part.items()}
 
 
-def check_merged(merge: Mapping[Value, Any], classes: Sequence[Value]) -> dict[Value, tuple[Value, ...]]:
+def check_merged(
+    merge: Mapping[public.Value, Any], classes: Sequence[public.Value]
+) -> dict[public.Value, tuple[public.Value, ...]]:
     """Return the labels that count as each class, in addition to the class itself."""
     merged = {
         label: tuple(part) if isinstance(part, list | tuple) else (part,) for label, part in merge.items()
@@ -185,11 +178,11 @@ def check_merged(merge: Mapping[Value, Any], classes: Sequence[Value]) -> dict[V
     every = [*classes, *(other for label, part in merged.items() for other in part if other != label)]
     if not all(isinstance(label, bool | int | str) for label in every):
         raise ValueError("labels are text, whole numbers, or true and false: write lists of them")
-    distinct_values(tuple(every), "merge: {ill: [mild, severe]}")
+    public.distinct_values(tuple(every), "merge: {ill: [mild, severe]}")
     return merged
 
 
-def check_weights(weights: Mapping[Value, Any]) -> dict[Value, float]:
+def check_weights(weights: Mapping[public.Value, Any]) -> dict[public.Value, float]:
     """Return the weights as floats; refuse those that are not above 0."""
     for label, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
@@ -203,7 +196,7 @@ _LIKELY_MEAN = 50.0
 Positive = Annotated[float, Field(gt=0)]
 
 
-class Weight(CompactModel):
+class Weight(public.CompactModel):
     """Row weights as survey statisticians mean them: a row of weight 2 counts like two rows of weight 1.
 
     Each weight is clipped to [0, ``upper``], row by row. One person's weight is bounded by ``upper``, so the noise
@@ -225,7 +218,7 @@ class Weight(CompactModel):
     column: Annotated[StrictStr, Field(min_length=1)]
     upper: Positive | None = None
     mean: Positive = 1.0
-    missing: Rule = "refuse"
+    missing: public.Rule = "refuse"
 
     _omitted: ClassVar[tuple[str, ...]] = ("upper", "mean", "missing")
 

@@ -12,20 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.sources import table
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import has_fractions, numbers_as_text, read_csv_cells, write_csv
 from privlearn.data.sources.directories import UnchangedFile, check_same_columns, list_files, partition
 from privlearn.data.sources.files import NO_PARQUET, is_parquet, names_in, open_parquet, read_cells
 from privlearn.data.sources.program_files import cell_text, is_program_file
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, RowSource, TableSource
-from privlearn.data.sources.table import (
-    UNREADABLE,
-    as_table,
-    is_mixed,
-    kinds_of,
-    refuse_repeated_names,
-    safely,
-)
 from privlearn.errors import DataError
 
 
@@ -65,13 +58,13 @@ class RawFile(TableSource):
     def _parquet(self) -> Iterator[pa.Table]:
         problem = NO_PARQUET.format(self._path)
         file = open_parquet(self._path)
-        yield as_table(file.schema_arrow.empty_table(), self._names)
+        yield table.as_table(file.schema_arrow.empty_table(), self._names)
         batches = file.iter_batches(batch_size=BLOCK)
-        while (batch := safely(lambda: next(batches, None), problem)) is not None:
-            yield as_table(batch, self._names)
+        while (batch := table.safely(lambda: next(batches, None), problem)) is not None:
+            yield table.as_table(batch, self._names)
 
     def _csv(self) -> Iterator[pa.Table]:
-        refuse_repeated_names(self._names, self._names)
+        table.refuse_repeated_names(self._names, self._names)
         yield pa.table([pa.array([], pa.string())] * len(self._names), names=self._names)
         yield from read_csv_cells(self._path, self._form, self._names)
 
@@ -93,8 +86,8 @@ def _writable(block: pa.Table, form: FileFormat) -> pa.Table:
     """Return a block whose mixed columns are text: no file can store a column of numbers and text."""
     for index, name in enumerate(block.column_names):
         column = block.column(index)
-        if is_mixed(column.type):
-            if any((kinds_of(chunk) == UNREADABLE).any() for chunk in column.chunks):
+        if table.is_mixed(column.type):
+            if any((table.kinds_of(chunk) == table.UNREADABLE).any() for chunk in column.chunks):
                 raise DataError(
                     f"column {name!r} has cells that cannot be written. Convert them to numbers, dates or text."
                 )
@@ -118,7 +111,7 @@ def as_text(column: Any, label: str, decimal: str = ".") -> Any:
     except pa.ArrowException:
         pass  # convert cell by cell
     problem = f"{label} holds cells that cannot be written as text. Convert them to numbers, dates or text."
-    cells = safely(lambda: [_cell_as_text(cell, decimal) for cell in column.to_pylist()], problem)
+    cells = table.safely(lambda: [_cell_as_text(cell, decimal) for cell in column.to_pylist()], problem)
     return pa.chunked_array([pa.array(cells, pa.string())])
 
 
@@ -141,4 +134,4 @@ def _in_one_type(blocks: Iterator[pa.Table]) -> Iterator[pa.Table]:
     yield first
     problem = "the files differ in the types of their columns. Write each column in one type everywhere."
     for block in blocks:
-        yield safely(partial(block.cast, first.schema), problem)
+        yield table.safely(partial(block.cast, first.schema), problem)

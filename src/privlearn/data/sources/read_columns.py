@@ -12,16 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.data.schema.cell_grammar import (
-    BLANKS,
-    DATE,
-    FALSE,
-    NOT_A_NUMBER,
-    TRUE,
-    CellRules,
-    day_steps,
-    parse_hours,
-)
+from privlearn.data.schema import cell_grammar
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.schema_columns import rules_of
 from privlearn.data.sources.table import (
@@ -83,7 +74,7 @@ def read_block(data: Any, columns: Sequence[str], schema: Schema) -> pa.Table:
     return pa.table(read, names=table.column_names)
 
 
-def read_column(column: Any, rules: CellRules, label: str) -> Any:
+def read_column(column: Any, rules: cell_grammar.CellRules, label: str) -> Any:
     """Return a column as float64, bool, date32 or text, null where a cell is a gap; ``any`` keeps its type.
 
     Raises
@@ -112,7 +103,7 @@ def _types() -> dict[str, Any]:
     return numbers | {"truth": pa.bool_(), "date": pa.date32(), "text": pa.large_string()}
 
 
-def _wrong_type(kind: Any, rules: CellRules, label: str) -> str:
+def _wrong_type(kind: Any, rules: cell_grammar.CellRules, label: str) -> str:
     expected = _EXPECTED[rules.kind].format(_OTHER_LIST)
     expected = expected.replace("has text", "lists text") if rules.listed else expected
     return f"{label} holds {type_name(kind)} where the schema {expected}"
@@ -171,7 +162,7 @@ def _parts(column: Any) -> list[tuple[int | None, Any]]:
     return [(TEXT if is_text(type_) else None, column)]
 
 
-def _numbers(part: Any, kind: int | None, rules: CellRules, label: str) -> Any:
+def _numbers(part: Any, kind: int | None, rules: cell_grammar.CellRules, label: str) -> Any:
     """Return the cells of one kind as floats; None if the column cannot have such cells."""
     if kind == TRUTH and rules.kind == "number":
         return part.cast(pa.float64())
@@ -195,7 +186,7 @@ def floats(column: Any, label: str) -> Any:
     )
 
 
-def _number_gaps(column: Any, rules: CellRules) -> Any:
+def _number_gaps(column: Any, rules: cell_grammar.CellRules) -> Any:
     """Return floats without NaN, -0 and the numbers that are codes for gaps."""
     # Adding 0 turns -0 into 0: equal numbers must have equal bits.
     column = pc.add(column, 0.0)
@@ -211,7 +202,7 @@ def _with_nulls(column: Any, gaps: Any) -> Any:
     return pc.if_else(gaps, pa.scalar(None, column.type), column)
 
 
-def _truths(part: Any, kind: int | None, rules: CellRules, label: str) -> Any:
+def _truths(part: Any, kind: int | None, rules: cell_grammar.CellRules, label: str) -> Any:
     if kind == TRUTH:
         return part
     numbers = _numbers(part, kind, rules, label)
@@ -222,7 +213,7 @@ def _truths(part: Any, kind: int | None, rules: CellRules, label: str) -> Any:
     return pc.equal(numbers, 1.0)
 
 
-def _days(part: Any, kind: int | None, rules: CellRules, label: str) -> Any:
+def _days(part: Any, kind: int | None, rules: cell_grammar.CellRules, label: str) -> Any:
     """Return dates; a time becomes the day in its own time zone."""
     if kind in (TEXT, ARRAY_TEXT):
         return _day_gaps(_days_from_text(part, rules, label), rules)
@@ -242,32 +233,34 @@ def _days(part: Any, kind: int | None, rules: CellRules, label: str) -> Any:
     )
 
 
-def _day_gaps(column: Any, rules: CellRules) -> Any:
+def _day_gaps(column: Any, rules: cell_grammar.CellRules) -> Any:
     if not rules.gap_days:
         return column
     return _with_nulls(column, pc.is_in(column, pa.array(rules.gap_days, pa.int32()).cast(pa.date32())))
 
 
-def _texts(part: Any, kind: int | None, rules: CellRules, label: str) -> Any:
+def _texts(part: Any, kind: int | None, rules: cell_grammar.CellRules, label: str) -> Any:
     return _strip(part, rules, label) if kind in (TEXT, ARRAY_TEXT) else None
 
 
-def _strip(column: Any, rules: CellRules, label: str) -> Any:
+def _strip(column: Any, rules: cell_grammar.CellRules, label: str) -> Any:
     """Return texts without gaps, and without blanks around them if the rules ignore blanks."""
     text = safely(lambda: column.cast(pa.large_string()), f"{label} cannot be read as text. Convert it.")
     if rules.strips:
-        text = pc.utf8_trim(text, characters=BLANKS)
+        text = pc.utf8_trim(text, characters=cell_grammar.BLANKS)
     return _with_nulls(text, pc.is_in(text, pa.array(rules.gap_texts, pa.large_string())))
 
 
-def _numbers_from_text(column: Any, rules: CellRules, label: str) -> Any:
+def _numbers_from_text(column: Any, rules: cell_grammar.CellRules, label: str) -> Any:
     """Return the numbers that texts spell; true and false count as 1 and 0, except in lists of whole numbers."""
     text = _strip(column, rules, label)
     numbers = _parse(text, rules)
     if numbers is not None:
         return _number_gaps(numbers, rules)
     truths = pc.if_else(
-        _matches(text, TRUE), 1.0, pc.if_else(_matches(text, FALSE), 0.0, pa.scalar(None, pa.float64()))
+        _matches(text, cell_grammar.TRUE),
+        1.0,
+        pc.if_else(_matches(text, cell_grammar.FALSE), 0.0, pa.scalar(None, pa.float64())),
     )
     if rules.reads_hours:
         truths = pc.coalesce(truths, _hours_of_text(text))
@@ -277,7 +270,7 @@ def _numbers_from_text(column: Any, rules: CellRules, label: str) -> Any:
     return pc.coalesce(truths, _number_gaps(numbers, rules))
 
 
-def _parse(text: Any, rules: CellRules) -> Any:
+def _parse(text: Any, rules: cell_grammar.CellRules) -> Any:
     """Return the texts as floats; None if one is not a number by the grammar, which is stricter than Arrow's."""
     if rules.decimal != ".":
         if pc.any(pc.match_substring(text, ".")).as_py():
@@ -288,13 +281,15 @@ def _parse(text: Any, rules: CellRules) -> Any:
     except pa.ArrowException:
         return None
     odd = text.filter(pc.is_nan(numbers))  # Arrow reads nan(x) as NaN, too
-    return numbers if pc.all(_matches(odd, NOT_A_NUMBER)).as_py() is not False else None
+    return numbers if pc.all(_matches(odd, cell_grammar.NOT_A_NUMBER)).as_py() is not False else None
 
 
 def _hours_of_text(text: Any) -> Any:
     """Return the hours of times of day, null for other texts; each distinct text is parsed once."""
     encoded = encode_dictionary(text)
-    spelled = [None if each is None else parse_hours(each) for each in encoded.dictionary.to_pylist()]
+    spelled = [
+        None if each is None else cell_grammar.parse_hours(each) for each in encoded.dictionary.to_pylist()
+    ]
     return pa.array(spelled, pa.float64()).take(encoded.indices)
 
 
@@ -302,26 +297,26 @@ def _matches(text: Any, pattern: str) -> Any:
     return pc.match_substring_regex(text, f"\\A({pattern})\\z")
 
 
-def _days_from_text(column: Any, rules: CellRules, label: str) -> Any:
+def _days_from_text(column: Any, rules: cell_grammar.CellRules, label: str) -> Any:
     """Return the days that texts begin with; each distinct text is parsed once."""
     encoded = encode_dictionary(_strip(column, rules, label))
     return _parse_days(encoded.dictionary, rules, label).take(encoded.indices)
 
 
-def _parse_days(text: Any, rules: CellRules, label: str) -> Any:
-    for pattern, replacement in day_steps(rules.days):
+def _parse_days(text: Any, rules: cell_grammar.CellRules, label: str) -> Any:
+    for pattern, replacement in cell_grammar.day_steps(rules.days):
         text = pc.replace_substring_regex(text, pattern, replacement)
     day = pc.utf8_slice_codeunits(text, 0, 10)
     parsed = pc.strptime(day, "%Y-%m-%d", "s", error_is_null=True)
     same = pc.equal(pc.strftime(parsed, "%Y-%m-%d").cast(day.type), day)  # there is no 30 February
     same = pc.and_(same, pc.greater_equal(day, "0001"))  # and no year 0
-    shaped = pc.and_(_matches(text, DATE), pc.fill_null(same, False))
+    shaped = pc.and_(_matches(text, cell_grammar.DATE), pc.fill_null(same, False))
     if pc.all(pc.or_(shaped, pc.is_null(text))).as_py() is False:
         raise _unreadable(rules, label)
     return parsed.cast(pa.date32())
 
 
-def _unreadable(rules: CellRules, label: str) -> DataError:
+def _unreadable(rules: cell_grammar.CellRules, label: str) -> DataError:
     quotes = (
         " In a schema, quote yes and no: YAML reads them as true and false." if rules.kind == "truth" else ""
     )
@@ -331,7 +326,7 @@ def _unreadable(rules: CellRules, label: str) -> DataError:
 _READERS = {"number": _numbers, "whole": _numbers, "truth": _truths, "date": _days, "text": _texts}
 
 
-def _without_gaps(column: Any, rules: CellRules) -> Any:
+def _without_gaps(column: Any, rules: cell_grammar.CellRules) -> Any:
     """Return a column of any type without gaps, in its type."""
     type_ = column.type
     if not is_mixed(type_):
@@ -352,7 +347,7 @@ def _without_gaps(column: Any, rules: CellRules) -> Any:
     return pa.UnionArray.from_sparse(pa.array(kinds), retained, [field.name for field in type_])
 
 
-def _gaps(part: Any, kind: int | None, rules: CellRules) -> Any:
+def _gaps(part: Any, kind: int | None, rules: cell_grammar.CellRules) -> Any:
     """Return which cells of one kind are gaps; None for kinds that have no codes."""
     if kind in (NUMBER, WHOLE):
         read = _number_gaps(floats(part, "the column"), rules)

@@ -9,17 +9,6 @@ from privlearn.export.report.properties import OPEN, ReleaseProperties
 from privlearn.export.report.report import FORMATS, REPORTS, Report, register_report, write_report
 
 __all__ = [
-    "FORMATS",
-    "OPEN",
-    "REPORTS",
-    "ReleaseProperties",
-    "Report",
-    "checklist",
-    "edpb",
-    "ethics",
-    "model_card",
-    "register_report",
-    "registry",
-    "sacro",
-    "write_report",
-]
+    "FORMATS", "OPEN", "REPORTS", "ReleaseProperties", "Report", "checklist", "edpb", "ethics", "model_card",
+    "register_report", "registry", "sacro", "write_report",
+]  # fmt: skip

@@ -9,19 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import (
-    MARGIN,
-    Curve,
-    GaussianObjectiveCurve,
-    GaussianObjectiveCurves,
-    composition_delta,
-    curve_of_runs,
-    gaussian_delta,
-    gaussian_ratio,
-    pure_renyi,
-    ra12_noise_scale,
-    renyi_divergence,
-)
+from privlearn import accounting
 from privlearn.accounting.functions import log_norm_tail
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
@@ -170,18 +158,18 @@ class ObjectivePerturbation(ReleaseMechanism):
         delta = self._ra12_delta() if self.calibration == "ra12" else self._delta_of_problems()
         return Guarantee(self.guarantee.epsilon, delta, task.neighbours)
 
-    def curve(self) -> Curve:
+    def curve(self) -> accounting.Curve:
         """Return the theorem's curve of all problems; for other noise or RA12, what (epsilon, delta) implies."""
         if self.noise != "gaussian" or self.calibration == "ra12":
             return super().curve()
-        return curve_of_runs(self._curve(self.ratio, self._tolerance_ratio), self.task.problems)
+        return accounting.curve_of_runs(self._curve(self.ratio, self._tolerance_ratio), self.task.problems)
 
     def renyi(self, order: float) -> float:
         if self.noise == "norm_gamma":
-            return pure_renyi(self.spends().epsilon, order)
+            return accounting.pure_renyi(self.spends().epsilon, order)
         task, other_ratio = self.task, math.hypot(self._tolerance_ratio, self._statistics_ratio)
-        alone = GaussianObjectiveCurve(self.ratio, self.slack, task.has_open_sign, task.corners)
-        return task.problems * (renyi_divergence(alone, order) + order * other_ratio**2 / 2.0)
+        alone = accounting.GaussianObjectiveCurve(self.ratio, self.slack, task.has_open_sign, task.corners)
+        return task.problems * (accounting.renyi_divergence(alone, order) + order * other_ratio**2 / 2.0)
 
     def run(self, oracle: MinimiserOracle, randomness: Randomness) -> Array:
         """Touch the data: solve the perturbed problems, add the tolerance's noise; the result may be released."""
@@ -240,10 +228,10 @@ class ObjectivePerturbation(ReleaseMechanism):
     def _main_epsilon(self) -> float:
         return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE) - self.task.other_epsilon
 
-    def _curve(self, ratio: float, tolerance_ratio: float) -> GaussianObjectiveCurve:
+    def _curve(self, ratio: float, tolerance_ratio: float) -> accounting.GaussianObjectiveCurve:
         """Return the curve of one problem."""
         task = self.task
-        return GaussianObjectiveCurve(
+        return accounting.GaussianObjectiveCurve(
             ratio,
             self.slack,
             task.has_open_sign,
@@ -267,8 +255,8 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     def _delta_of_problems(self) -> float:
         curve = self._curve(self.ratio, self._tolerance_ratio)
-        epsilon = self.guarantee.epsilon * (1.0 - MARGIN)
-        return composition_delta(curve, self.task.problems, epsilon) / (1.0 - MARGIN)
+        epsilon = self.guarantee.epsilon * (1.0 - accounting.MARGIN)
+        return accounting.composition_delta(curve, self.task.problems, epsilon) / (1.0 - accounting.MARGIN)
 
     def _ra12_delta(self) -> float:
         task = self.task
@@ -277,44 +265,48 @@ class ObjectivePerturbation(ReleaseMechanism):
         quantile = max(radius, 0.0) / self.noise_scale  # no guarantee if the noise is too small for any ball
         main = task.problems * math.exp(log_norm_tail(quantile, task.dimension))
         joint = math.sqrt(task.problems) * self._tolerance_ratio
-        return main + gaussian_delta(joint, self.guarantee.epsilon * TOLERANCE_SHARE)
+        return main + accounting.gaussian_delta(joint, self.guarantee.epsilon * TOLERANCE_SHARE)
 
     def _min_scale(self) -> float:
         task, sensitivity = self.task, self.task.gradient_sensitivity
-        share = (self._main_epsilon - self.guarantee.epsilon * MARGIN) / task.problems - self.slack
+        share = (self._main_epsilon - self.guarantee.epsilon * accounting.MARGIN) / task.problems - self.slack
         if self.noise == "norm_gamma":
             return sensitivity / share
         if self.calibration == "ra12":
-            delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE) * (1.0 - MARGIN) / task.problems
-            return ra12_noise_scale(share, delta, sensitivity, task.dimension) * (1.0 + MARGIN)
-        ratio = gaussian_ratio(
+            delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE) * (1.0 - accounting.MARGIN) / task.problems
+            return accounting.ra12_noise_scale(share, delta, sensitivity, task.dimension) * (
+                1.0 + accounting.MARGIN
+            )
+        ratio = accounting.gaussian_ratio(
             self.guarantee.epsilon,
             self.guarantee.delta,
             times=task.problems,
-            curve=GaussianObjectiveCurves(
+            curve=accounting.GaussianObjectiveCurves(
                 self.slack, task.has_open_sign, task.corners, self._statistics_ratio, TOLERANCE_RATIO
             ),
         )
-        return sensitivity / (ratio * (1.0 - MARGIN))
+        return sensitivity / (ratio * (1.0 - accounting.MARGIN))
 
     def _tolerance_noise_per_distance(self) -> float:
         """Return the second noise's scale divided by t."""
         share = TOLERANCE_SHARE * self.guarantee.epsilon
         if self.noise == "norm_gamma":
-            return 2.0 * self.task.problems / (share * (1.0 - MARGIN))
+            return 2.0 * self.task.problems / (share * (1.0 - accounting.MARGIN))
         ratio = TOLERANCE_RATIO * self.ratio
         if self.calibration == "ra12":
-            joint = gaussian_ratio(share, TOLERANCE_SHARE * self.guarantee.delta)
+            joint = accounting.gaussian_ratio(share, TOLERANCE_SHARE * self.guarantee.delta)
             ratio = joint / math.sqrt(self.task.problems)
-        return 2.0 / (ratio * (1.0 - MARGIN) - self._grid_ratio)
+        return 2.0 / (ratio * (1.0 - accounting.MARGIN) - self._grid_ratio)
 
 
 def _raise_regularization(task: Task, epsilon: float, calibration: str) -> float:
     """Return Lambda + D: raised where the Jacobian's slack would take too much of epsilon."""
-    share = (epsilon * (1.0 - TOLERANCE_SHARE) * (1.0 - MARGIN) - task.other_epsilon) / task.problems
+    share = (
+        epsilon * (1.0 - TOLERANCE_SHARE) * (1.0 - accounting.MARGIN) - task.other_epsilon
+    ) / task.problems
     slack = task.jacobian_slack(task.regularization)
     # The papers count the slack twice and raise only when it takes all of epsilon; both raise to half of epsilon.
     target, limit = (share / 2.0, share / 2.0) if calibration == "tight" else (share / 4.0, share / 2.0)
-    if slack <= limit * (1.0 - MARGIN):
+    if slack <= limit * (1.0 - accounting.MARGIN):
         return task.regularization
     return task.curvature_ratio(1.0) / task.curvature_ratio_of(target)

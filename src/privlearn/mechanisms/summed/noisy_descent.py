@@ -9,27 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import (
-    MARGIN,
-    Curve,
-    GaussianCurve,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_ratio,
-)
+from privlearn import accounting
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.summed.summed import (
-    Noise,
-    NoisySums,
-    SummedMechanism,
-    grid_ratio,
-    summation_error,
-    surplus,
-    unpack,
-)
+from privlearn.mechanisms.summed import summed
 from privlearn.mechanisms.task import Task
 
 CURVATURE_SHARE = 0.1
@@ -50,7 +35,7 @@ Solve = Callable[[Array, int], Array]
 
 @register_mechanism
 @dataclass(frozen=True)
-class NoisyDescent(SummedMechanism):
+class NoisyDescent(summed.SummedMechanism):
     """Query the gradient T times, each sum with Gaussian noise; descend with momentum; average the last half.
 
     **Theorem** (Dong, Roth and Su 2019, Corollary 3.3; docs/theory/multiparty.md). One person moves the sum of all
@@ -111,7 +96,7 @@ class NoisyDescent(SummedMechanism):
                 "noisy descent adds Gaussian noise, which needs delta > 0: pass delta=1e-6"
             )
         if rounds is None:
-            rounds = _default_rounds(task, guarantee, calibration, surplus(parties, shares))
+            rounds = _default_rounds(task, guarantee, calibration, summed.surplus(parties, shares))
         draft = cls(task, guarantee, noise, calibration, parties, shares, rounds, math.nan)
         scale = draft._min_scale() if guarantee.is_private else 0.0
         return cls(task, guarantee, noise, calibration, parties, shares, rounds, scale)
@@ -121,7 +106,7 @@ class NoisyDescent(SummedMechanism):
         """``preconditioned`` if it at least halves the number of rounds and its one large sum is not too large."""
         if not guarantee.is_private or _moments(task) > MAX_MOMENTS:
             return "plain"
-        extra = surplus(parties, shares)
+        extra = summed.surplus(parties, shares)
         plain, better = (_condition(task, guarantee, kind, extra) for kind in ("plain", "preconditioned"))
         return "preconditioned" if 4.0 * better <= plain else "plain"
 
@@ -147,12 +132,12 @@ class NoisyDescent(SummedMechanism):
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         epsilon = self.guarantee.epsilon
-        delta = gaussian_delta(self.ratio, epsilon)
+        delta = accounting.gaussian_delta(self.ratio, epsilon)
         return Guarantee(epsilon, delta, self.task.neighbours)
 
-    def curve(self) -> Curve:
+    def curve(self) -> accounting.Curve:
         """Return the curve of the one Gaussian mechanism equivalent to the whole run."""
-        return GaussianCurve(self.ratio)
+        return accounting.GaussianCurve(self.ratio)
 
     def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
         return order * self._ratio_of(kinds) ** 2 / 2.0
@@ -163,11 +148,11 @@ class NoisyDescent(SummedMechanism):
         return self._ratio_of(self.kinds)
 
     def epsilon_of(self, kinds: tuple[str, ...]) -> float:
-        return gaussian_epsilon(self._ratio_of(kinds), self.guarantee.delta) if kinds else 0.0
+        return accounting.gaussian_epsilon(self._ratio_of(kinds), self.guarantee.delta) if kinds else 0.0
 
     def _ratio_of(self, kinds: tuple[str, ...]) -> float:
-        gradient = self.sum_sensitivity / self.noise_scale + grid_ratio(self._length)
-        moments = _moment_sensitivity(self.task) / self.curvature_noise_scale + grid_ratio(
+        gradient = self.sum_sensitivity / self.noise_scale + summed.grid_ratio(self._length)
+        moments = _moment_sensitivity(self.task) / self.curvature_noise_scale + summed.grid_ratio(
             _moments(self.task)
         )
         squares = kinds.count("gradients") * gradient**2 + kinds.count("second_moments") * moments**2
@@ -177,14 +162,14 @@ class NoisyDescent(SummedMechanism):
     def kinds(self) -> tuple[str, ...]:
         return ("second_moments",) * self._asks_moments + ("gradients",) * self.rounds
 
-    def _describe_question(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
+    def _describe_question(self, kind: str) -> tuple[int, float, tuple[summed.Noise, ...]]:
         if kind == "gradients":
             return self._length, self._gradient_bound, self._noise(self.noise_scale)
         # |x_j x_k| sqrt(2) <= 1 off the diagonal too
         bound = self.task.total * self.task.mass_bound * (1.0 + 2.0**-20)
         return _moments(self.task), bound, self._noise(self.curvature_noise_scale)
 
-    def run(self, sums: NoisySums) -> Array:
+    def run(self, sums: summed.NoisySums) -> Array:
         task, share = self.task, 1.0 / math.sqrt(self.condition)
         # Nesterov's momentum for this condition number. The mean of the later points has less noise than the last
         # one.
@@ -226,16 +211,16 @@ class NoisyDescent(SummedMechanism):
         moments = "one noisy sum of second moments and " if self._asks_moments else ""
         return f"{moments}{self.rounds} noisy sums of gradients"
 
-    def _noise(self, scale: float) -> tuple[Noise, ...]:
-        return (Noise("gaussian", scale),) if self.guarantee.is_private else ()
+    def _noise(self, scale: float) -> tuple[summed.Noise, ...]:
+        return (summed.Noise("gaussian", scale),) if self.guarantee.is_private else ()
 
     def _plain(self, gradient: Array, total: int) -> Array:
         return gradient / (self.task.loss.smoothness * self.task.mass_bound + self.task.regularization)
 
-    def _metric(self, sums: NoisySums) -> Solve:
+    def _metric(self, sums: summed.NoisySums) -> Solve:
         """Return steps M^-1 gradient; the sum also bounds the Hessian of fewer holders, if some drop out later."""
         task = self.task
-        values, vectors = np.linalg.eigh(unpack(sums.ask(self.question(0)).vector, task.features))
+        values, vectors = np.linalg.eigh(summed.unpack(sums.ask(self.question(0)).vector, task.features))
         if self.guarantee.is_private:
             # Noise may lower eigenvalues; shifted by a bound on the noise, they bound the true ones from above.
             shift = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
@@ -249,11 +234,13 @@ class NoisyDescent(SummedMechanism):
         return solve
 
     def _min_scale(self) -> float:
-        target = gaussian_ratio(self.guarantee.epsilon, self.guarantee.delta) * (1.0 - MARGIN)
+        target = accounting.gaussian_ratio(self.guarantee.epsilon, self.guarantee.delta) * (
+            1.0 - accounting.MARGIN
+        )
         share = 1.0 - CURVATURE_SHARE if self._asks_moments else 1.0
-        grid = math.sqrt(self.rounds) * grid_ratio(self._length)
+        grid = math.sqrt(self.rounds) * summed.grid_ratio(self._length)
         if self._asks_moments:
-            grid = math.hypot(grid, grid_ratio(_moments(self.task)))
+            grid = math.hypot(grid, summed.grid_ratio(_moments(self.task)))
         # Minkowski: the root of the sum of squares of both parts is at most the sum of the roots
         return self.sum_sensitivity * math.sqrt(self.rounds / share) / (target - grid)
 
@@ -273,7 +260,7 @@ def _condition(task: Task, guarantee: Guarantee, calibration: str, extra: float)
     """
     curvature = task.loss.smoothness * task.mass_bound
     if calibration == "preconditioned" and guarantee.is_private:
-        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+        ratio = accounting.gaussian_ratio(guarantee.epsilon, guarantee.delta)
         scale = extra * _moment_sensitivity(task) / (math.sqrt(CURVATURE_SHARE) * ratio)
         curvature = task.loss.smoothness * _spectral_bound(task, scale) / task.total
     return 1.0 + curvature / task.regularization
@@ -284,7 +271,9 @@ def _moment_sensitivity(task: Task) -> float:
 
     Two positive semidefinite matrices of trace at most 1 are at most sqrt(2) apart, and one is at most 1 from zero.
     """
-    return task.relation.moments * task.max_weight * task.records_of_a_person + summation_error(task, 1.0)
+    return task.relation.moments * task.max_weight * task.records_of_a_person + summed.summation_error(
+        task, 1.0
+    )
 
 
 def _moments(task: Task) -> int:

@@ -8,16 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import (
-    MARGIN,
-    Curve,
-    PureCurve,
-    curve_of_runs,
-    pure_composition_delta,
-    pure_composition_epsilon,
-    pure_renyi,
-    ra12_noise_scale,
-)
+from privlearn import accounting
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -101,8 +92,8 @@ class PrivateSGD(SummedMechanism):
         rounds = draft._default_rounds() if rounds is None else rounds
         if draft._splits:
             return replace(draft, rounds=rounds)
-        epsilon = pure_composition_epsilon(draft.round_epsilon, rounds, guarantee.delta)
-        claim = Guarantee(epsilon * (1.0 + MARGIN), guarantee.delta, guarantee.neighbours)
+        epsilon = accounting.pure_composition_epsilon(draft.round_epsilon, rounds, guarantee.delta)
+        claim = Guarantee(epsilon * (1.0 + accounting.MARGIN), guarantee.delta, guarantee.neighbours)
         return cls(task, claim, noise, calibration, parties, shares, rounds, guarantee.epsilon)
 
     @classmethod
@@ -123,7 +114,7 @@ class PrivateSGD(SummedMechanism):
     def round_scale(self) -> float:
         """Scale of each holder's fresh noise in every round."""
         if self._splits:
-            return self.rounds * self.sum_sensitivity / (self.limit_epsilon * (1.0 - MARGIN))
+            return self.rounds * self.sum_sensitivity / (self.limit_epsilon * (1.0 - accounting.MARGIN))
         return self.task.gradient_sensitivity / self.limit_epsilon
 
     @property
@@ -146,22 +137,24 @@ class PrivateSGD(SummedMechanism):
         """sigma*: scale of the noise drawn once, summed over all holders."""
         task = self.task
         rest = self.limit_epsilon - 2.0 * task.jacobian_slack(self.effective_regularization)
-        return ra12_noise_scale(rest, self.guarantee.delta, task.gradient_sensitivity, task.dimension)
+        return accounting.ra12_noise_scale(
+            rest, self.guarantee.delta, task.gradient_sensitivity, task.dimension
+        )
 
     def spends(self) -> Guarantee:
         """Return the transcript's guarantee, recomputed from the constants alone."""
         if self._splits:
             return Guarantee(self.rounds * self.round_epsilon, 0.0, self.task.neighbours)
         epsilon = self.guarantee.epsilon
-        delta = pure_composition_delta(self.round_epsilon, self.rounds, epsilon)
+        delta = accounting.pure_composition_delta(self.round_epsilon, self.rounds, epsilon)
         return Guarantee(epsilon, delta, self.task.neighbours)
 
-    def curve(self) -> Curve:
+    def curve(self) -> accounting.Curve:
         """Return the curve of all rounds, each of which is pure."""
-        return curve_of_runs(PureCurve(self.round_epsilon), self.rounds)
+        return accounting.curve_of_runs(accounting.PureCurve(self.round_epsilon), self.rounds)
 
     def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
-        return len(kinds) * pure_renyi(self.round_epsilon, order)
+        return len(kinds) * accounting.pure_renyi(self.round_epsilon, order)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -174,7 +167,9 @@ class PrivateSGD(SummedMechanism):
 
     def epsilon_of(self, kinds: tuple[str, ...]) -> float:
         return (
-            pure_composition_epsilon(self.round_epsilon, len(kinds), self.guarantee.delta) if kinds else 0.0
+            accounting.pure_composition_epsilon(self.round_epsilon, len(kinds), self.guarantee.delta)
+            if kinds
+            else 0.0
         )
 
     def run(self, sums: NoisySums) -> Array:

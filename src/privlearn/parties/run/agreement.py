@@ -23,13 +23,7 @@ from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee, check_strength, weakness
-from privlearn.mechanisms.summed.summed import (
-    NoisySums,
-    Question,
-    Questionnaire,
-    adds_whole_noise,
-    towards_a_party,
-)
+from privlearn.mechanisms.summed import summed
 from privlearn.parties.run.answers import Answers
 from privlearn.parties.run.identity import check_keys
 from privlearn.parties.secure_sum.noise_share import FixedPoint, PartyNoise
@@ -139,11 +133,11 @@ class Agreement(PublicModel):
 
     @property
     @abstractmethod
-    def mechanism(self) -> Questionnaire:
+    def mechanism(self) -> summed.Questionnaire:
         """The calibrated questions; no row was read for them."""
 
     @abstractmethod
-    def outcome(self, sums: NoisySums, randomness: Randomness) -> Outcome:
+    def outcome(self, sums: summed.NoisySums, randomness: Randomness) -> Outcome:
         """Ask all questions and return the release, computed from noisy sums alone.
 
         ``randomness`` is what the parties draw their noise from, for the certificate; nothing is drawn here.
@@ -156,11 +150,11 @@ class Agreement(PublicModel):
         Errors may depend on the rows, so they are for the party's own screen only.
         """
 
-    def party_noise(self, question: Question) -> PartyNoise:
+    def party_noise(self, question: summed.Question) -> PartyNoise:
         """Return the noise that each party adds to its answer."""
         return PartyNoise.of(question, self.cohort, self.parties_per_person)
 
-    def encoding(self, question: Question) -> FixedPoint:
+    def encoding(self, question: summed.Question) -> FixedPoint:
         """Return the encoding of answers as integers; refuse one in which their sum could overflow.
 
         Each party cuts its answer off at its part of the bound (`Party.answer`), so the bound holds for the sum too.
@@ -186,7 +180,7 @@ class Agreement(PublicModel):
         """
         if self.colluding:
             return self.guarantee
-        return towards_a_party(self.mechanism, self.cohort.honest)
+        return summed.towards_a_party(self.mechanism, self.cohort.honest)
 
     @property
     def weakness(self) -> str | None:
@@ -276,7 +270,7 @@ class Agreement(PublicModel):
         return {name: text for name, text in items.items() if text}
 
     def _noise_summary(self) -> str:
-        if adds_whole_noise(self.mechanism):
+        if summed.adds_whole_noise(self.mechanism):
             return "all of it by every party, which protects its own records regardless of the others"
         return f"at least {self.cohort.honest} parties' shares in every sum"
 

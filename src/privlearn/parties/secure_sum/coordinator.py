@@ -5,15 +5,7 @@ from __future__ import annotations
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
-from privlearn.parties.secure_sum.masks import (
-    QUESTION_DIGEST_BYTES,
-    key_index,
-    masked_size,
-    open_secrets,
-    question_digest,
-    read_masked,
-    unmask,
-)
+from privlearn.parties.secure_sum import masks
 from privlearn.parties.secure_sum.noise_share import Words
 from privlearn.parties.secure_sum.party import LIST_BYTES, NUMBER, box_size, list_digest
 from privlearn.parties.secure_sum.session import (
@@ -104,7 +96,7 @@ class MaskingCoordinator:
         """Return the message for every party with the list of vectors that arrived in this round."""
         bodies = self._close(Step.MASKED)
         self._vectors = b"".join(self._messages[number] for number in bodies)
-        self._masked = read_masked(self._vectors, self._session, self._round, self._question_digest)
+        self._masked = masks.read_masked(self._vectors, self._session, self._round, self._question_digest)
         self._list = b"".join(map(NUMBER.pack, bodies))
         message = self._seal(Step.SURVIVORS, self._list)
         self._begin(Step.REVEALED, self._round)
@@ -115,15 +107,15 @@ class MaskingCoordinator:
         answers = self._close(Step.REVEALED)
         session, round = self._session, self._round
         # Of a present party the own key, of a missing one the pair key: both together would open its vector.
-        indices = {number: key_index(round, number in self._masked) for number in self._keys}
-        opened = open_secrets(answers, self._proofs, indices, session.cohort.threshold)
+        indices = {number: masks.key_index(round, number in self._masked) for number in self._keys}
+        opened = masks.open_secrets(answers, self._proofs, indices, session.cohort.threshold)
         self.liars = opened.liars
         if len(opened.secrets) < len(indices):
             raise TooFewParties(
                 f"false shares were revealed, and fewer than {session.cohort.threshold} true ones are left. The sum "
                 "stays closed"
             )
-        total = unmask(session, self._keys, round, self.question, self._masked, opened.secrets)
+        total = masks.unmask(session, self._keys, round, self.question, self._masked, opened.secrets)
         self.evidence = self._vectors, b"".join(opened.secrets.values())
         self._begin(Step.MASKED, round + 1)
         return total
@@ -140,7 +132,7 @@ class MaskingCoordinator:
             raise ProtocolError(f"party {letter.sender} has answered this step already")
         if len(letter.body) != self._body_size():
             raise ProtocolError(f"the message of party {letter.sender} has the wrong size for this step")
-        if self._step is Step.MASKED and letter.body[-QUESTION_DIGEST_BYTES:] != self._question_digest:
+        if self._step is Step.MASKED and letter.body[-masks.QUESTION_DIGEST_BYTES :] != self._question_digest:
             raise ProtocolError(f"party {letter.sender} answered another question")
         if self._step is Step.REVEALED and letter.body[-LIST_BYTES:] != list_digest(self._list):
             raise ProtocolError(f"party {letter.sender} revealed shares for another list of who arrived")
@@ -149,14 +141,14 @@ class MaskingCoordinator:
 
     @property
     def _question_digest(self) -> bytes:
-        return question_digest(self._keys, self.question)
+        return masks.question_digest(self._keys, self.question)
 
     def _body_size(self) -> int:
         session, parties = self._session, self._session.cohort.parties
         return {
             Step.KEYS: advertised_size(session),
             Step.SHARES: (parties - 1) * box_size(session.rounds),
-            Step.MASKED: masked_size(session),
+            Step.MASKED: masks.masked_size(session),
             Step.REVEALED: parties * SHARE_BYTES + LIST_BYTES,
         }[self._step]
 

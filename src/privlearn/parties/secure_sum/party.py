@@ -21,17 +21,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn.errors import DataError, InvalidParameter, ProtocolError, TooFewParties
-from privlearn.parties.secure_sum.masks import (
-    NONCE_BYTES,
-    TAG_BYTES,
-    ShareBox,
-    pair_masks,
-    question_digest,
-    read_masked,
-    read_secrets,
-    self_mask,
-    unmask,
-)
+from privlearn.parties.secure_sum import masks, sharing
 from privlearn.parties.secure_sum.noise_share import Words
 from privlearn.parties.secure_sum.session import (
     ENVELOPE_BYTES,
@@ -44,14 +34,6 @@ from privlearn.parties.secure_sum.session import (
     from_party,
     seal,
 )
-from privlearn.parties.secure_sum.sharing import (
-    SHARE_BYTES,
-    Dealing,
-    Polynomial,
-    advertised_size,
-    read_advertised,
-    shares_in,
-)
 
 NUMBER = struct.Struct(">H")
 """Encoding of a party's number."""
@@ -60,7 +42,7 @@ LIST_BYTES = 32
 
 def box_size(rounds: int) -> int:
     """Return the number of bytes of one party's shares for another: two secrets per round."""
-    return NONCE_BYTES + 2 * rounds * SHARE_BYTES + TAG_BYTES
+    return masks.NONCE_BYTES + 2 * rounds * sharing.SHARE_BYTES + masks.TAG_BYTES
 
 
 class MaskingParty:
@@ -82,7 +64,7 @@ class MaskingParty:
         self._number = number
         self._identity = identity
         keys = KeyBook.generate(session.rounds)
-        self._dealing: Dealing | None = Dealing.draw(keys.shared, session.cohort.threshold)
+        self._dealing: sharing.Dealing | None = sharing.Dealing.draw(keys.shared, session.cohort.threshold)
         public = keys.public()
         proof = self._dealing.proof(session, number, public.shared)
         self._advertised = public.to_bytes() + proof.to_bytes()
@@ -118,7 +100,7 @@ class MaskingParty:
         party = cls(session, number, identity)
         party._advertised = bytes.fromhex(content["advertised"])
         dealing = content["dealing"]
-        party._dealing = None if dealing is None else Dealing(*map(_polynomials, dealing))
+        party._dealing = None if dealing is None else sharing.Dealing(*map(_polynomials, dealing))
         party._box_key = bytes.fromhex(content["box"])
         party._unused = {int(round): _round_keys(keys) for round, keys in content["unused"].items()}
         party._roster = {int(other): bytes.fromhex(body) for other, body in content["roster"].items()}
@@ -173,8 +155,8 @@ class MaskingParty:
 
     def _check_shares(self, sender: int, content: bytes) -> list[bytes]:
         """Return the shares that one party dealt; refuse them unless its proof confirms them."""
-        _, proof = read_advertised(self._roster[sender], self._session, sender)
-        shares = shares_in(content)
+        _, proof = sharing.read_advertised(self._roster[sender], self._session, sender)
+        shares = sharing.shares_in(content)
         if not all(proof.confirms(self._number, index, share) for index, share in enumerate(shares)):
             raise LyingParty(sender, "the shares that it dealt contradict its proof")
         return shares
@@ -197,9 +179,9 @@ class MaskingParty:
         # Before the message exists: a second vector under the same masks would reveal the difference of the two.
         keys = self._unused.pop(round)
         others = {n: book.rounds[round].pair for n, book in self._books.items() if n != self._number}
-        masked = words + self_mask(keys.own, self._session, round, self._number)
-        masked += pair_masks(keys.pair, others, self._session, round, self._number, question)
-        body = masked.astype("<u8").tobytes() + question_digest(self._books, question)
+        masked = words + masks.self_mask(keys.own, self._session, round, self._number)
+        masked += masks.pair_masks(keys.pair, others, self._session, round, self._number, question)
+        body = masked.astype("<u8").tobytes() + masks.question_digest(self._books, question)
         message = self._seal(Step.MASKED, body, round)
         # The digest, not the vector: it recognises the message in the evidence and keeps nothing else.
         self._sent[round] = hashlib.sha256(message).digest()
@@ -234,11 +216,13 @@ class MaskingParty:
         All vectors must answer this question, and this party's must be the one that it sent. The evidence reveals the
         sum and nothing else: it is what the coordinator has.
         """
-        vectors = read_masked(masked, self._session, round, question_digest(self._books, question))
+        vectors = masks.read_masked(
+            masked, self._session, round, masks.question_digest(self._books, question)
+        )
         if self._number in vectors and not self._has_sent(round, masked, len(vectors)):
             raise ProtocolError("the evidence contains another vector of this party than it sent")
-        opened = read_secrets(secrets, self._session.cohort.parties)
-        return list(vectors), unmask(self._session, self._books, round, question, vectors, opened)
+        opened = masks.read_secrets(secrets, self._session.cohort.parties)
+        return list(vectors), masks.unmask(self._session, self._books, round, question, vectors, opened)
 
     def _has_sent(self, round: int, masked: bytes, count: int) -> bool:
         size = len(masked) // count
@@ -251,11 +235,11 @@ class MaskingParty:
         return {number: _read_book(body[:size], rounds) for number, body in self._roster.items()}
 
     def _read_roster(self, body: bytes) -> dict[int, bytes]:
-        size = ENVELOPE_BYTES + advertised_size(self._session)
+        size = ENVELOPE_BYTES + sharing.advertised_size(self._session)
         roster: dict[int, bytes] = {}
         for start in range(0, len(body), size):
             letter = from_party(body[start : start + size], self._session, Step.KEYS)
-            read_advertised(letter.body, self._session, letter.sender)
+            sharing.read_advertised(letter.body, self._session, letter.sender)
             roster[letter.sender] = letter.body
         if roster.get(self._number) != self._advertised:
             raise ProtocolError("the roster does not contain this party's own keys")
@@ -272,9 +256,9 @@ class MaskingParty:
             raise ProtocolError("the inbox of shares is malformed")
         return boxes
 
-    def _box(self, sender: int, receiver: int) -> ShareBox:
+    def _box(self, sender: int, receiver: int) -> masks.ShareBox:
         other = receiver if sender == self._number else sender
-        return ShareBox(self._box_key, self._books[other].box, self._session, sender, receiver)
+        return masks.ShareBox(self._box_key, self._books[other].box, self._session, sender, receiver)
 
     def _require(self, count: int, needed: int, did: str) -> None:
         if count < needed:
@@ -298,11 +282,11 @@ def _hex(keys: RoundKeys) -> list[str]:
     return [key.hex() for key in keys]
 
 
-def _numbers(polynomials: tuple[Polynomial, ...]) -> list[list[str]]:
+def _numbers(polynomials: tuple[sharing.Polynomial, ...]) -> list[list[str]]:
     return [[f"{number:x}" for number in polynomial] for polynomial in polynomials]
 
 
-def _polynomials(texts: list[list[str]]) -> tuple[Polynomial, ...]:
+def _polynomials(texts: list[list[str]]) -> tuple[sharing.Polynomial, ...]:
     return tuple(tuple(int(text, 16) for text in numbers) for numbers in texts)
 
 

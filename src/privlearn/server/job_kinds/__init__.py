@@ -24,21 +24,7 @@ from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE, OPEN_SESSION
 from privlearn.server.jobs.requests import Result
 
 __all__ = [
-    "DESCRIBE",
-    "EVALUATE",
-    "GIVE_OUT_RELEASE",
-    "JOB_KINDS",
-    "OPEN_SESSION",
-    "REGRESSION",
-    "AnyJobKind",
-    "Evaluate",
-    "JobContext",
-    "JobFields",
-    "JobKind",
-    "Mechanism",
-    "PersonRows",
-    "Result",
-    "job_kind",
-    "load_job_kinds",
+    "DESCRIBE", "EVALUATE", "GIVE_OUT_RELEASE", "JOB_KINDS", "OPEN_SESSION", "REGRESSION", "AnyJobKind", "Evaluate",
+    "JobContext", "JobFields", "JobKind", "Mechanism", "PersonRows", "Result", "job_kind", "load_job_kinds",
     "register_job_kind",
-]
+]  # fmt: skip

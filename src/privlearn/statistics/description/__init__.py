@@ -26,10 +26,5 @@ else:
 
 
 __all__ = [
-    "CrossTable",
-    "Description",
-    "describe",
-    "format_count",
-    "measure",
-    "read_cells",
-]
+    "CrossTable", "Description", "describe", "format_count", "measure", "read_cells",
+]  # fmt: skip

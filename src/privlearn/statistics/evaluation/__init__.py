@@ -20,9 +20,5 @@ else:
 
 
 __all__ = [
-    "Estimate",
-    "Evaluation",
-    "GroupResult",
-    "evaluate",
-    "read_cells",
-]
+    "Estimate", "Evaluation", "GroupResult", "evaluate", "read_cells",
+]  # fmt: skip
