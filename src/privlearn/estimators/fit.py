@@ -222,10 +222,7 @@ class Fit:
         centre = task.centring.run(self.oracle(task), task.total, randomness)
         encoder = CentredEncoder(cast(RawEncoder, rows.encoder), centre.mean, centre.radius)
         features = rows.features
-        if isinstance(features, EncodedRows):
-            features = features.apply(encoder.lift, encoder.dimension)
-        else:
-            features = encoder.lift(features)
+        features = features.centre(encoder) if isinstance(features, EncodedRows) else encoder.lift(features)
         return self.on(dataclasses.replace(rows, encoder=encoder, features=features))
 
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:

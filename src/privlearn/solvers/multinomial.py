@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, SolverError, check_positive
 from privlearn.solvers import problem
 from privlearn.solvers.certifiable import UNDERFLOW, Rounding
@@ -86,21 +86,34 @@ def minimise_multinomial(
     _check_labels(labels, n_classes, features.shape[0])
     rows = problem.Rows(features, norm_bound)
     weights = np.ones(rows.count) if row_weights is None else row_weights
-    start = np.zeros(n_classes * rows.dimension)
-    tilt = start if linear is None else linear.ravel()
-    problem.check_vector("linear", tilt, len(start))
+    size = n_classes * rows.dimension
+    tilt = np.zeros(size) if linear is None else linear.ravel()
+    problem.check_vector("linear", tilt, size)
     if offsets is not None:
         problem.check_vector("offsets", offsets, n_classes)
     objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt, offsets)
     with problem.threads_for(features):
-        sample = objective.every(STRIDE)
-        start = np.zeros(len(objective.linear)) if sample is None else _warm_start(sample)
-        directions: Directions = ConjugateGradients(objective)
-        # A Hessian product with encoded rows would expand them all again.
-        if sample is not None and isinstance(features, EncodedRows):
-            directions = SampledHessian(sample, start, lambda: ConjugateGradients(objective))
-        solution = descend(objective, directions, start, tolerance, progress)
+        solution = _descend(objective, tolerance, progress)
     return replace(solution, coefficients=solution.coefficients.reshape(n_classes, rows.dimension))
+
+
+def _descend(
+    objective: Softmax, tolerance: float, progress: problem.Progress | None = None
+) -> problem.Solution:
+    directions: Directions = ConjugateGradients(objective)
+    rough = objective.roughly()
+    if rough is not None:
+        with suppress(
+            SolverError
+        ):  # its minimiser saves time: one pass over the rows themselves certifies it
+            start = _descend(rough, 0.5 * tolerance).coefficients
+            return descend(objective, directions, start, tolerance, progress)
+    sample = objective.every(STRIDE)
+    start = np.zeros(len(objective.linear)) if sample is None else _warm_start(sample)
+    # A Hessian product with encoded rows would expand them all again.
+    if sample is not None and objective.rows.is_encoded:
+        directions = SampledHessian(sample, start, lambda: ConjugateGradients(objective))
+    return descend(objective, directions, start, tolerance, progress)
 
 
 def _warm_start(sample: Softmax) -> Array:
@@ -164,12 +177,20 @@ class Softmax(SmoothObjective):
         """Return the objective of every ``stride``-th row; None if they are too few."""
         if self.rows.count < stride * max(MIN_SAMPLE_ROWS, 2 * self.rows.dimension):
             return None
+        return self._on(self.rows.every(stride), self.labels[::stride], stride * self.scales[::stride])
+
+    def roughly(self) -> Softmax | None:
+        """Return the objective of all rows with more rounding; None if that would not be faster."""
+        rows = self.rows.roughly()
+        return None if rows is None else self._on(rows, self.labels, self.scales)
+
+    def _on(self, rows: problem.Rows, labels: NDArray[np.integer[Any]], scales: Array) -> Softmax:
         return Softmax(
-            self.rows.every(stride),
-            self.labels[::stride],
+            rows,
+            labels,
             self._shape[0],
             self.regularization,
-            stride * self.scales[::stride],
+            scales,
             self.norm_bound,
             self.linear,
             self.offsets,

@@ -78,7 +78,7 @@ class Objective(SmoothObjective):
     def __init__(self, problem: Problem) -> None:
         self.rows = Rows(problem.features, problem.norm_bound)
         self.count, self.dimension = self.rows.count, self.rows.dimension
-        self.is_sparse = self.rows.is_sparse
+        self.is_sparse = self.rows.is_sparse or self.rows.is_looked_up
         self.loss = problem.loss
         self.regularization = problem.regularization
         self.signs = problem.signs

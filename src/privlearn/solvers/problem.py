@@ -175,6 +175,7 @@ class Rows:
         self._features = features
         self._tables = _tables_of(features)
         self.width: int = self.dimension if self._tables is None else self._tables.width
+        self.is_encoded, self.is_looked_up = in_blocks, self._tables is not None
         self._blocks = (
             None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))
         )
@@ -260,6 +261,11 @@ class Rows:
     def every(self, stride: int) -> Rows:
         """Return every ``stride``-th row, in memory."""
         return Rows(sample_rows(self._features, stride), self._norm_bound)
+
+    def roughly(self) -> Rows | None:
+        """Return the rows for products with more rounding, for warm starts; None if these would not be faster."""
+        rough = self._features.roughly() if self.is_encoded else None
+        return None if rough is None else Rows(rough, self._norm_bound)
 
     def block_coefficients(self, vectors: Array) -> Array:
         """Return coefficients in the form by which the blocks of `map_blocks` are multiplied."""

@@ -115,11 +115,14 @@ def _descend(
     problem: Problem, tolerance: float, progress: Progress | None = None, max_iterations: int = MAX_ITERATIONS
 ) -> Solution:
     """Descend from the minimiser over a sample of rows, which also gives directions where there are many columns."""
-    part = _sample(problem)
+    rough = problem.features.roughly() if isinstance(problem.features, EncodedRows) else None
+    # All rows, if products with them are fast: then one pass over the rows themselves certifies the point.
+    part = _sample(problem) if rough is None else replace(problem, features=rough)
     start = np.zeros(problem.features.shape[1])
     if part is not None:
         try:
-            start = _descend(part, _precision(part), max_iterations=WARM_ITERATIONS).coefficients
+            precision = _precision(part) if rough is None else 0.5 * tolerance
+            start = _descend(part, precision, max_iterations=WARM_ITERATIONS).coefficients
         except SolverError:  # a warm start only saves time
             part = None
     return descend_from(start, Objective(problem), tolerance, progress, part, max_iterations)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from privlearn.data.encoding.lookup_rows import LookupTables, lookup_tables
     from privlearn.data.encoding.packed_cells import PackedCells
     from privlearn.data.encoding.resolution import MAX_PAIRS, affordable_pairs, choose_resolution
+    from privlearn.data.encoding.rough_rows import RoughRows, RoughTables, rough_tables
     from privlearn.data.encoding.row_weights import WeightColumns
     from privlearn.data.encoding.table_cover import MAX_CELLS, cover_pairs
 else:

@@ -18,6 +18,7 @@ from privlearn.data.encoding.lookup_rows import LookupTables, lookup_tables
 from privlearn.data.encoding.packed_cells import PackedCells
 from privlearn.data.encoding.readers import reader_of, single_row
 from privlearn.data.encoding.resolution import Resolution
+from privlearn.data.encoding.rough_rows import rough_tables
 from privlearn.data.schema.schema import SchemaLike, as_schema
 from privlearn.data.schema.target import SPELLINGS_OF_A_CLASS, Target
 from privlearn.data.sources.read_columns import read_block, read_column
@@ -151,10 +152,11 @@ class SchemaEncoder:
 
     def expand_lazily(self, cells: PackedCells) -> EncodedRows:
         """Return the rows of cells that have been read, with look-up tables where these make products faster."""
-        tables = self._tables()
-        if tables is not None and not tables.are_faster(cells.rarely_repeated()):
+        tables, rare = self._tables(), cells.rarely_repeated()
+        if tables is not None and not tables.are_faster(rare):
             tables = None
-        return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, tables)
+        rough = rough_tables(self.layout, rare)
+        return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, tables, rough)
 
     def _tables(self) -> LookupTables | None:
         key = self.schema.digest, self.resolution, self.fit_intercept

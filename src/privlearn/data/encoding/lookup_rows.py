@@ -213,8 +213,8 @@ class LookupRows(UnexpandedRows):
             bins[number] = column.table_bins if index is None else column.table_bins.take(index)
             self._columns.append(column)
             end = column.span.stop
-        self.value_lookup = _lookup_matrix(np.ascontiguousarray(values.T), end)
-        self.cell_lookup = _lookup_matrix(_cell_indices(tables, bins), tables.cells.stop - tables.cells.start)
+        self.value_lookup = lookup_matrix(np.ascontiguousarray(values.T), end)
+        self.cell_lookup = lookup_matrix(_cell_indices(tables, bins), tables.cells.stop - tables.cells.start)
         self._coarse_factor, self._fine_factor = row_factors(
             *self._squares(), tables.layout.coarse_share, tables.layout.dimension
         )
@@ -242,9 +242,8 @@ class LookupRows(UnexpandedRows):
         return len(self._coarse_factor) * self._tables.layout.entries_per_row
 
     @property
-    def T(self) -> _Transposed:  # noqa: N802 (the name that matrices have)
-        """Return an object whose product with weights of shape (n,) or (n, k) is their sum over the rows."""
-        return _Transposed(self)
+    def T(self) -> Transposed:  # noqa: N802 (the name that matrices have)
+        return Transposed(self)
 
     def __matmul__(self, coefficients: Array) -> Array:
         if coefficients.ndim == 2:
@@ -283,8 +282,10 @@ class LookupRows(UnexpandedRows):
         return sums
 
 
-class _Transposed:
-    def __init__(self, rows: LookupRows) -> None:
+class Transposed:
+    """The transpose of unexpanded rows: its product with weights of shape (n,) or (n, k) is their sum over the rows."""
+
+    def __init__(self, rows: UnexpandedRows) -> None:
         self._rows = rows
 
     def __matmul__(self, weights: Array) -> Array:
@@ -349,7 +350,7 @@ def _cell_indices(tables: LookupTables, bins: NDArray[np.float32]) -> NDArray[np
     return indices
 
 
-def _lookup_matrix(indices: NDArray[np.int32], width: int) -> sparse.csr_array:
+def lookup_matrix(indices: NDArray[np.int32], width: int) -> sparse.csr_array:
     """Return the matrix of shape (n, width) with ones at the indices of each row."""
     rows, per_row = indices.shape
     starts = per_row * np.arange(rows + 1, dtype=np.int32)

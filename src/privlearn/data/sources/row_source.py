@@ -27,6 +27,7 @@ RowIndices = NDArray[np.int64]
 
 BLOCK = 1 << 16  # rows; a few hundred features of them fit into any memory
 FEW_ROWS = 1 << 17  # up to here threads cost more than they save
+MAX_CACHED = 1 << 28  # bytes of look-up rows; more are looked up anew in each pass
 MIN_SPARSE_ROWS = 1 << 12  # measured best of 2048 to 16384 on the census of benchmarks/scale.py
 _WRONG_LENGTH = (
     "the source yielded a different number of rows than its length. Correct its __len__ or its blocks."
@@ -249,6 +250,17 @@ class Tables(Protocol):
     def feature_square_sums(self, sums: Any) -> Any: ...
 
 
+class RoughTables(Tables, Protocol):
+    """Tables whose products have more rounding than certificates allow; `encoding.rough_rows` implements them."""
+
+    @property
+    def row_bytes(self) -> int: ...
+
+    def around(self, centre: Any) -> RoughTables:
+        """Return the tables for the rows that a `CentredEncoder` lifts."""
+        ...
+
+
 class EncodedRows(RowSource[Matrix]):
     """The rows of another source, encoded as vectors in each pass, block by block.
 
@@ -263,10 +275,13 @@ class EncodedRows(RowSource[Matrix]):
         Whether blocks are CSR arrays.
     tables : Tables, optional
         Computes products with a block without expanding its vectors.
+    rough : RoughTables, optional
+        The same, with more rounding than certificates allow.
     """
 
     on_cluster: ClassVar[bool] = False
     """Whether only the workers of a cluster see the vectors."""
+    _rough: RoughTables | None = None
 
     def __init__(
         self,
@@ -275,12 +290,14 @@ class EncodedRows(RowSource[Matrix]):
         dimension: int,
         is_sparse: bool,
         tables: Tables | None = None,
+        rough: RoughTables | None = None,
     ) -> None:
         self._source = source
         self._encode = encode
         self._dimension = dimension
         self.is_sparse = is_sparse
         self.tables = tables
+        self._rough = rough
 
     def __len__(self) -> int:
         return len(self._source)
@@ -318,12 +335,25 @@ class EncodedRows(RowSource[Matrix]):
 
     def take(self, indices: RowIndices) -> EncodedRows:
         source = self._source.take(indices)
-        return type(self)(source, self._encode, self._dimension, self.is_sparse, self.tables)
+        return type(self)(source, self._encode, self._dimension, self.is_sparse, self.tables, self._rough)
 
     def apply(self, transform: Callable[[Matrix], Matrix], dimension: int) -> EncodedRows:
         """Return the rows after a further map to dense vectors."""
         encode = self._encode
         return EncodedRows(self._source, lambda block: transform(encode(block)), dimension, False)
+
+    def centre(self, encoder: Any) -> EncodedRows:
+        """Return the rows that a `CentredEncoder` lifts."""
+        rows = self.apply(encoder.lift, encoder.dimension)
+        rows._rough = None if self._rough is None else self._rough.around(encoder)
+        return rows
+
+    def roughly(self) -> EncodedRows | None:
+        """Return the rows for products with more rounding, for warm starts; None if these would not be faster."""
+        if self._rough is None:
+            return None
+        kind = CachedRows if len(self) * self._rough.row_bytes <= MAX_CACHED else EncodedRows
+        return kind(self._source, self._encode, self._dimension, self.is_sparse, self._rough)
 
     def for_many_passes(self) -> EncodedRows | Matrix:
         """Return the rows in memory: look-up rows if there are tables and enough rows, else all vectors."""
