@@ -265,7 +265,7 @@ class TestEpsilonMustBeStated:
         ids=lambda estimator: type(estimator).__name__,
     )
     def test_in_fit_and_in_plan(self, estimator: Any) -> None:
-        with pytest.raises(InvalidParameter, match=r"epsilon is not stated: .*epsilon=1\.0"):
+        with pytest.raises(InvalidParameter, match=r"epsilon is not stated. .*epsilon=1\.0"):
             estimator.fit(X, Y)
         with pytest.raises(InvalidParameter, match="epsilon is not stated"):
             plan(estimator, 100)

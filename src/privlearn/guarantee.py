@@ -63,7 +63,7 @@ class Relation:
         if self.gradients > 2 or max(self.moments, self.counts) > math.sqrt(2.0):
             raise InvalidParameter(
                 f"the relation {self.name!r} changes more than one record, which theorems on Jacobians and searches do "
-                "not allow for: say rows_per_person in the schema instead"
+                "not allow for. State rows_per_person in the schema instead"
             )
 
     @property
@@ -96,7 +96,7 @@ class Relation:
             )
         if not self.count_is_public and expected is None:
             raise InvalidParameter(
-                f"under neighbours={self.name!r} the number of records is private: say how many you expect, from "
+                f"under neighbours={self.name!r} the number of records is private. State how many you expect, from "
                 "public knowledge, expected_records=30000 (in the shell --expected-records 30000). A wrong guess costs "
                 "accuracy, never privacy"
             )
@@ -113,7 +113,7 @@ class Relation:
         if not self.count_is_public:
             return int(expected)
         if counted == 0:
-            raise DataError("the table has no rows: give at least one")
+            raise DataError("the table has no rows. Give at least one")
         return counted
 
 
@@ -209,7 +209,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         if self.epsilon is None:
             raise InvalidParameter(
-                "epsilon is not stated: say how much privacy loss people are asked for, e.g. epsilon=1.0 "
+                "epsilon is not stated. State the privacy loss that people are asked for, e.g. epsilon=1.0 "
                 "(math.inf for no privacy at all)"
             )
         if not _is_real(self.epsilon) or math.isnan(self.epsilon) or self.epsilon <= 0:
@@ -247,8 +247,8 @@ class Guarantee:
     def _same_neighbours(self, other: Guarantee) -> None:
         if self.neighbours != other.neighbours:
             raise InvalidParameter(
-                f"guarantees under {self.neighbours!r} and {other.neighbours!r} neighbours do not mix: "
-                "state both under one relation (zero_out at epsilon, delta implies replace_one at 2 epsilon, "
+                f"guarantees under {self.neighbours!r} and {other.neighbours!r} neighbours do not mix. "
+                "State both under one relation (zero_out at epsilon, delta implies replace_one at 2 epsilon, "
                 "(1 + e^epsilon) delta)"
             )
 

@@ -68,7 +68,7 @@ def press_on(page: Page, button: str) -> None:
 
 def answer(page: Page, button: str) -> None:
     """Yes; Enter alone does nothing."""
-    sure = page.get_by_label("Yes, this is what I want")
+    sure = page.get_by_label("Yes, make this change")
     expect(sure).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name=button)).to_be_visible()
@@ -100,7 +100,7 @@ def test_an_analyst_gets_a_share_and_a_key_that_is_rotated(
     page.get_by_role("link", name="Issue a key").click()
     expect(page.get_by_label("For", exact=True)).to_have_value(name)
     looked_at(page, "issue-key", pictures)
-    page.get_by_role("button", name="Go on").press("Enter")
+    page.get_by_role("button", name="Continue").press("Enter")
     answer(page, "Issue the key")
     first = page.locator("code").first.inner_text()
     looked_at(page, "new-key", pictures)
@@ -155,10 +155,10 @@ def test_a_data_set_is_added_refreshed_and_retired(
     looked_at(page, "refresh", pictures)
     page.get_by_label("Table").select_option(f"exports/{second}")
     page.get_by_label("Schema").select_option("exports/other.schema.yaml")
-    page.get_by_role("button", name="Go on").press("Enter")
+    page.get_by_role("button", name="Continue").press("Enter")
     expect(page.get_by_text("The schema is different")).to_be_visible()
     page.get_by_label("Schema").select_option("")
-    page.get_by_role("button", name="Go on").press("Enter")
+    page.get_by_role("button", name="Continue").press("Enter")
     looked_at(page, "refresh-question", pictures)
     answer(page, "Refresh the data set")
     expect(page.get_by_role("cell", name="230")).to_be_visible()
@@ -169,6 +169,6 @@ def test_a_data_set_is_added_refreshed_and_retired(
     page.get_by_label("Reason").press("Enter")
     looked_at(page, "retire-question", pictures)
     answer(page, "Retire the data set")
-    expect(page.get_by_text("nothing new is done with it")).to_be_visible()
+    expect(page.get_by_text("new requests are refused")).to_be_visible()
     page.goto(f"{place[0]}/log")
     expect(page.get_by_role("cell", name="retired a data set").first).to_be_visible()

@@ -24,7 +24,7 @@ def test_the_release_is_that_of_one_process(census: Census, train: Run) -> None:
     ("options", "reason"),
     [
         (("--cluster", "tcp://10.0.0.1:8786"), "in the clear"),
-        (("--cluster", "tls://10.0.0.1:8786"), "give ca, certificate and key"),
+        (("--cluster", "tls://10.0.0.1:8786"), "Give ca, certificate and key"),
         (("--cluster-ca", "ca.pem"), "need a cluster"),
         (("--cluster", "tls://10.0.0.1:8786", "--search", "regularization=0.1,1"), "Omit --search"),
         (

@@ -262,7 +262,7 @@ def test_the_key_file(
     ask: Ask, clinic: tuple[Clinic, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("PRIVLEARN_KEY")
-    assert "no key" in ask("datasets", code=2)
+    assert "key is missing" in ask("datasets", code=2)
     file = tmp_path / "key"
     file.write_text(clinic[0].key + "\n")
     file.chmod(0o644)

@@ -26,7 +26,7 @@ def test_addresses_that_keep_a_key(url: str) -> None:
     ],
 )
 def test_plain_http_to_another_machine_is_refused(url: str) -> None:
-    with pytest.raises(InvalidParameter, match="use https://"):
+    with pytest.raises(InvalidParameter, match="Use https://"):
         validate_url(url, plain_http=False)
     assert validate_url(url, plain_http=True) == url
 

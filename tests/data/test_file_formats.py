@@ -100,7 +100,7 @@ def test_a_text_that_an_analyst_sends_is_plain_csv() -> None:
     ("file", "message"),
     [
         ({"delimiter": ";;"}, "file: delimiter: must be one character"),
-        ({"decimal": ","}, "state the delimiter"),
+        ({"decimal": ","}, "State the delimiter"),
         ({"encoding": "utf-9"}, "'utf-9' is not an encoding"),
         ({"missing": ["x", True]}, "quote codes"),
         ({"names": ["a", "a"]}, "'a' is listed twice"),

@@ -38,7 +38,7 @@ COLUMN_PROBLEMS = {
     "infinite bound": ({**AGE, "upper": float("inf")}, "finite"),
     "NaN bound": ({**AGE, "lower": float("nan")}, "finite"),
     "overflowing width": ({**AGE, "lower": -1.7e308, "upper": 1.7e308}, "overflows"),
-    "bound left empty": ({**AGE, "upper": None}, "fill in a public bound"),
+    "bound left empty": ({**AGE, "upper": None}, "Fill in a public bound"),
     "bound forgotten": ({"type": "number", "lower": 1}, "upper: missing"),
     "bound true": ({**AGE, "upper": True}, "not true or false"),
     "one knot": ({**AGE, "knots": 1}, "at least 2"),
@@ -46,7 +46,7 @@ COLUMN_PROBLEMS = {
     "unknown scale": ({**AGE, "scale": "root"}, "linear or log"),
     "unknown rule": ({**AGE, "missing": "mean"}, "refuse, zero or indicator"),
     "unknown type": ({**AGE, "type": "colour"}, "number, ordinal, date, category or text"),
-    "no values": ({**SEX, "values": []}, "list every value"),
+    "no values": ({**SEX, "values": []}, "List every value"),
     "one value": ({**SEX, "values": ["female"]}, "at least two"),
     "repeated value": ({**SEX, "values": ["female", "male", "male"]}, "different"),
     "mixed values": ({**SEX, "values": ["female", False]}, "one type"),
@@ -79,13 +79,13 @@ SCHEMA_PROBLEMS = {
     ),
     "a number that floats cannot tell apart": (
         {"target": {"name": "y", "classes": [0, 2**53]}},
-        "write them as text",
+        "Write them as text",
     ),
     "no rows per person": ({"rows_per_person": 0}, "rows_per_person"),
     "one class": ({"target": {"name": "y", "classes": ["ill"]}}, "target: classes: needs at least two"),
     "equal classes": (
         {"target": {"name": "y", "classes": [1, 1]}},
-        "target: classes: must all be different: remove the repeated ones (1)",
+        "target: classes: must all be different. Remove the repeated ones (1)",
     ),
     "mixed classes": (
         {"target": {"name": "y", "classes": ["ill", 0]}},
@@ -99,7 +99,7 @@ SCHEMA_PROBLEMS = {
     "target with one bound": ({"target": {"name": "y", "lower": 0}}, "target: a number needs both bounds"),
     "target with an empty bound": (
         {"target": {"name": "y", "lower": 0, "upper": None}},
-        "target: upper: still empty: fill in a public bound",
+        "target: upper: still empty. Fill in a public bound",
     ),
     "target with a true bound": ({"target": {"name": "y", "lower": True, "upper": 2}}, "not true or false"),
     "target with equal bounds": ({"target": {"name": "y", "lower": 1, "upper": 1}}, "must be below"),

@@ -82,7 +82,7 @@ def test_only_drafts_may_have_marks(part: str, mark: str) -> None:
     )
     place = {"classes": whole["target"], "values": whole["columns"]["sex"]}.get(part, whole["columns"]["age"])
     place[part] = mark
-    with pytest.raises(SchemaError, match=rf"{part}: is still to be estimated: run `privlearn discover`"):
+    with pytest.raises(SchemaError, match=rf"{part}: is still to be estimated. Run `privlearn discover`"):
         Schema.from_dict(whole)
     place[part] = 0 if part == "lower" else 1 if part == "upper" else [0, 1]
 

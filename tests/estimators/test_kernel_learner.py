@@ -405,11 +405,11 @@ def test_a_schema_whose_target_is_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"target_bounds": (0.0, 1.0)}, "leave one of them out"),
+        ({"target_bounds": (0.0, 1.0)}, "Leave one of them out"),
         ({"classes": None}, "classes="),
         (NUMBER | {"loss": "hinge"}, "huber, clipped_square"),
         ({"loss": "huber"}, "huber_hinge"),
-        (NUMBER | {"class_weight": {0: 2.0}}, "leave class_weight out"),
+        (NUMBER | {"class_weight": {0: 2.0}}, "Leave class_weight out"),
         (NUMBER | {"target_bounds": (1.0, 0.0)}, "target_bounds"),
         ({"schema": census_schema()}, "schema declares columns and target"),
     ],

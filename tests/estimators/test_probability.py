@@ -102,7 +102,7 @@ def test_searches_do_not_buy_them() -> None:
         epsilon=1.0,
         delta=1e-5,
     )
-    with pytest.raises(InvalidParameter, match="leave probability out"):
+    with pytest.raises(InvalidParameter, match="Leave probability out"):
         search.fit(X, Y)
 
 

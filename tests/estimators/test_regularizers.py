@@ -152,7 +152,7 @@ def test_what_is_not_covered_is_refused() -> None:
         PrivateSVC(loss="hinge", **usual).fit(X, Y)
     with pytest.raises(InvalidParameter, match="public_points"):
         PrivateSVC(kernel="rbf", public_points=X[:5], **usual).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="leave centre out"):
+    with pytest.raises(InvalidParameter, match="Leave centre out"):
         PrivateSVC(centre=True, **usual).fit(X, Y)
     for wrong in (W0[:, :2], W0 * np.nan, "w0", [[1.0], [2.0, 3.0]]):
         with pytest.raises(InvalidParameter, match="regularize_towards must"):

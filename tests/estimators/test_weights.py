@@ -128,7 +128,7 @@ def test_all_weights_may_be_zero() -> None:
     ("parameters", "weights", "says"),
     [
         ({}, WEIGHTS, "max_weight="),
-        ({"max_weight": 4.0}, None, "pass sample_weight"),
+        ({"max_weight": 4.0}, None, "Pass sample_weight"),
         ({"max_weight": 0.0}, WEIGHTS, "above 0"),
         ({"max_weight": "many"}, WEIGHTS, "above 0"),
     ],
@@ -151,7 +151,7 @@ def test_a_table_has_its_weights_in_its_schema() -> None:
     ("weight", "says"),
     [
         ({"column": "w"}, "public cap"),
-        ({"column": "a", "upper": 4}, "remove it from columns"),
+        ({"column": "a", "upper": 4}, "Remove it from columns"),
         ({"column": "y", "upper": 4}, "another role"),
         ({"column": "w", "upper": 0}, "greater than 0|above 0"),
         ({"column": "w", "upper": 2, "mean": 3}, "must not exceed upper"),
@@ -328,7 +328,7 @@ def test_the_curvature_knows_the_weights() -> None:
     )
     plain = curvature(repeated, X[order], LABELS[order], epsilon=math.inf, delta=1e-6)
     assert 4.0 * found.hessian == pytest.approx(plain.hessian, rel=2e-3, abs=0.05)
-    with pytest.raises(InvalidParameter, match="pass sample_weight"):
+    with pytest.raises(InvalidParameter, match="Pass sample_weight"):
         curvature(release, X, LABELS, epsilon=1.0, delta=1e-6)
 
 

@@ -339,7 +339,7 @@ def test_its_job_is_shown_when_the_kind_is_gone(served: Served) -> None:
         browser.post("/sign-in", data={"key": key_of(served.alice)})
         page = browser.get(f"/jobs/{done['id']}")
         assert page.status_code == 200
-        assert "does not know the kind count any more" in page.text
+        assert "no longer has the kind count" in page.text
         assert f'href="/jobs/{done["id"]}/result"' in page.text
         assert "count" in browser.get(f"/jobs/{done['id']}/result").json()
 
@@ -386,7 +386,7 @@ def test_its_cost_is_reserved_before_a_row_is_read(
     assert "missing cells" in run_next(store, catalog)
     assert balances == [(0.0, 1.0)]
     assert queue.find(store, job).failure == (
-        "the job failed on the holder's side, whose pages and server log have the reason; its cost stands"
+        "the job failed on the holder's side; the holder's pages and log have the reason; its cost stands"
     )
 
 
@@ -402,7 +402,7 @@ def test_what_its_run_says_of_the_rows_is_for_the_holder(
     monkeypatch.setattr(Count, "run", refuse)
     assert "17" in run_next(store, catalog)
     assert queue.find(store, job).failure == (
-        "the job failed on the holder's side, whose pages and server log have the reason; its cost stands"
+        "the job failed on the holder's side; the holder's pages and log have the reason; its cost stands"
     )
 
 

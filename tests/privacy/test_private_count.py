@@ -296,7 +296,7 @@ def test_discovery() -> None:
 
 
 REFUSED: dict[str, Any] = {
-    "no expectation": ({"neighbours": "add_remove"}, "say how many you expect"),
+    "no expectation": ({"neighbours": "add_remove"}, "State how many you expect"),
     "no whole number": ({"neighbours": "add_remove", "expected_records": 10.5}, "whole number"),
     "nothing": ({"neighbours": "add_remove", "expected_records": 0}, "at least 1"),
     "true": ({"neighbours": "add_remove", "expected_records": True}, "whole number"),

@@ -127,7 +127,7 @@ def test_what_does_not_follow_is_refused(hours: Release, forge: Callable[[Releas
 
 def test_a_regularization_that_hardly_determines_coefficients_is_refused(moments: Moments) -> None:
     """Else whatever lies in the directions that noise left empty would pass."""
-    with pytest.raises(InvalidParameter, match="give at least"):
+    with pytest.raises(InvalidParameter, match="Give at least"):
         moments.model("hours", 1e-12)
 
 

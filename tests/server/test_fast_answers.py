@@ -22,7 +22,7 @@ from privlearn.server.access import keys
 from privlearn.server.api import sessions as api
 from privlearn.server.holder import Limits
 from privlearn.server.http import JSON, Malformed, PlainRows, QueuedLines, bodies, read_rows
-from privlearn.server.http.limits import Shared
+from privlearn.server.http.capacity import Shared
 from privlearn.server.jobs import Predictions, join_predictions, sessions
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, load_clinic

@@ -21,7 +21,7 @@ from privlearn.server.access.keys import look_up_caller
 from privlearn.server.access.logins import caller_of_login, sign_in, sign_out
 from privlearn.server.holder import Limits, SignIn
 from privlearn.server.http import callers
-from privlearn.server.http.limits import Shared
+from privlearn.server.http.capacity import Shared
 from privlearn.server.store import open_store
 from privlearn.server.timing import TtlCache
 from tests.support.raw_store import execute

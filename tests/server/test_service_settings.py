@@ -100,10 +100,10 @@ def test_a_folder_need_not_be_named(tmp_path: Path) -> None:
         ({"datasets": {"census": DATASET | {"delta": 1}}}, "datasets.census: delta: "),
         ({"datasets": {"census": DATASET | {"epsilon": float("inf")}}}, "datasets.census: epsilon: "),
         ({"datasets": {"census": {"table": "a.csv", "epsilon": 1.0}}}, "datasets.census: schema: missing"),
-        ({"datasets": {"census": DATASET | {"query": "SELECT 1"}}}, "datasets.census: say where the rows are"),
-        ({"datasets": {"census": DATASET | {"table": None}}}, "datasets.census: say where the rows are"),
+        ({"datasets": {"census": DATASET | {"query": "SELECT 1"}}}, "datasets.census: the rows have no location"),
+        ({"datasets": {"census": DATASET | {"table": None}}}, "datasets.census: the rows have no location"),
         ({"datasets": {"a": DATASET | {"composition": "renyi", "delta": 0}}}, '"renyi" needs a delta above 0'),
-        ({"datasets": {"a/b": DATASET}}, "stands in addresses"),
+        ({"datasets": {"a/b": DATASET}}, "part of addresses"),
         ({"datasets": {"a": DATASET | {"learners": {"x": {"model": "tree"}}}}}, "learners.x: model: "),
         (
             {"datasets": {"a": DATASET | {"learners": {"x": {"model": "svm", "regularization": -1}}}}},

@@ -71,7 +71,7 @@ def test_verify_asks_the_server_or_a_file(served: Served, tmp_path: Path) -> Non
 def test_a_server_without_a_key_says_so(tmp_path: Path) -> None:
     with serving(load_clinic(tmp_path), training=False) as server:
         assert server.alice.get("/.well-known/privlearn.pem").status_code == 404
-        with pytest.raises(Unreachable, match="ask its holder"):
+        with pytest.raises(Unreachable, match="Ask its holder"):
             server_key(server.url)
 
 

@@ -72,7 +72,7 @@ def test_a_token_that_cannot_sign_is_noticed_when_the_server_starts(
     ):
         with pytest.raises(error, match=why):
             Service(_owner(tmp_path, module, key))
-    with pytest.raises(InvalidParameter, match=f"the PIN is missing: .*{PIN_VARIABLE}"):
+    with pytest.raises(InvalidParameter, match=f"the PIN is missing. .*{PIN_VARIABLE}"):
         TokenKey(_token(module))
     monkeypatch.setenv(PIN_VARIABLE, "wrong-horse")
     with pytest.raises(InvalidParameter, match="refuses the PIN") as refused:

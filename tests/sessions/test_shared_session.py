@@ -174,7 +174,7 @@ def test_a_closed_or_forked_session_says_how_to_go_on(place: SharedStore) -> Non
     session = open_session(place)
 
     def ask() -> None:
-        with pytest.raises(SessionError, match="reopen it in this one"):
+        with pytest.raises(SessionError, match="Reopen it in this one"):
             session.predict(POINTS[0])
 
     assert os.waitpid(fork(ask), 0)[1] == 0

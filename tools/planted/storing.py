@@ -124,7 +124,7 @@ MUTANTS: list[Mutant | TextMutant] = [
         price = price_job(kind, context, ledger)
         context.offered.read_rows()
     """, (*TRAININGS, *GUEST_KINDS)),
-    Mutant("service: another mechanism than was paid for", "privlearn.server.job_kinds.training:check_same", "mechanism != charged", "False", TRAININGS),
+    Mutant("service: another mechanism than was paid for", "privlearn.server.job_kinds.job_kind:check_same", "mechanism != charged", "False", TRAININGS),
     Mutant("service: a refusal after rows were read", "privlearn.server.jobs.running:run_job", "f\"{queue.FAILED}; {_STANDS}\" if _is_charged(store, job) else f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", "f\"{str(error).rstrip('.')}. {_UNSPENT.capitalize()}\"", GUEST_KINDS),
     Mutant("service: a plan that costs more than was asked for", "privlearn.server.jobs.running:price_job", "not mechanism.guarantee <= context.guarantee", "False", GUEST_KINDS),
     Mutant("service: a refused commit is tried again", "privlearn.server.jobs.running:_commit", "return f\"{queue.FAILED}; {_spending(store, job)}\", str(error)", "raise", TRAININGS),
@@ -137,7 +137,7 @@ MUTANTS: list[Mutant | TextMutant] = [
     Mutant("service: an epsilon of nothing", "privlearn.server.jobs.admission:check_guarantee", "context.guarantee.epsilon < minimum", "False", GUEST_KINDS),
     Mutant("service: fields of any size", "privlearn.server.jobs.admission:check_request", "len(json.dumps(dict(request.fields))) > MAX_FIELD_BYTES", "False", GUEST_KINDS),
     Mutant("service: a kind sees results of others", "privlearn.server.jobs.results:_visible", "query = query.where(jobs.c.analyst == analyst)", "pass", GUEST_KINDS),
-    Mutant("service: a price that was not typed", "privlearn.server.pages.choices:Choices.meaning", "NUMBER.fullmatch(text)", "text.isprintable()", PAGES),
+    Mutant("service: a price that was not typed", "privlearn.server.pages.choices:Choices.meaning", "re.fullmatch(NUMBER, text)", "text.isprintable()", PAGES),
     Mutant("service: any id is looked up", "privlearn.server.pages.page:check_id", "not re.fullmatch(ID, id)", "False", PAGES),
     Mutant("service: a training process without its extensions", "privlearn.server.jobs.workers:_train_for", "load_extensions(owner.extensions.modules)", "", KERNEL_MODULES),
     Mutant("service: a session's model is given out", "privlearn.server.service:Service.fetch", "not found.media_type", "False", GUEST_KINDS),
@@ -207,7 +207,7 @@ MUTANTS: list[Mutant | TextMutant] = [
     TextMutant("PostgreSQL commits before the disk has it", "src/privlearn/budget/storage/postgresql.py", "ELSE 'on' END", "ELSE current_setting('synchronous_commit') END", SHARED),
     TextMutant("PostgreSQL rounds costs", "src/privlearn/budget/storage/postgresql.py", "'extra_float_digits', '3'", "'extra_float_digits', '0'", LEDGERS),
     Mutant("weak: a session", "privlearn.sessions.interactive:InteractivePredictor.__init__", "accept_weak_privacy=accept_weak_privacy", "accept_weak_privacy=True", WEAK),
-    Mutant("weak: verify calls it private", "privlearn.cli.inspect:verify", "verified.is_private and (not verified.weakness)", "verified.is_private", WEAK_COMMANDS),
+    Mutant("weak: verify calls it private", "privlearn.cli.verify:verify", "verified.is_private and (not verified.weakness)", "verified.is_private", WEAK_COMMANDS),
     Mutant("weak: a total bought in parts", "privlearn.cli.train.train:complete_schema", "check_strength(shares.total, records, learner.accept_weak_privacy)", "", WEAK_COMMANDS),
     Mutant("weak: an analyst decides", "privlearn.server.jobs.admission:check_not_weak", "weak and (not context.offered.settings.accept_weak_privacy)", "False", WEAK_REQUESTS),
     Mutant("weak: a word taken back", "privlearn.server.jobs.running:_reserve", "check_strength(guarantee, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),

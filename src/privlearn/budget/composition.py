@@ -56,7 +56,7 @@ class Cost:
             divergence = pure_renyi(self.guarantee.epsilon, order)
         else:
             raise LedgerError(
-                "a ledger with composition='renyi' needs the Renyi curve of a cost with delta > 0: give "
+                "a ledger with composition='renyi' needs the Renyi curve of a cost with delta > 0. Give "
                 "Cost(guarantee, renyi=...), or use a ledger with composition='basic'"
             )
         # Zero would be a free release, and no release is free; a NaN would pass every comparison.
@@ -169,8 +169,8 @@ class Composition(ABC):
             )
         if guarantee.neighbours != self.total.neighbours:
             raise LedgerError(
-                f"the budget counts {self.total.neighbours!r} neighbours, the cost {guarantee.neighbours!r}: "
-                f"request neighbours={self.total.neighbours!r}. Nothing is converted silently "
+                f"the budget counts {self.total.neighbours!r} neighbours, the cost {guarantee.neighbours!r}. "
+                f"Request neighbours={self.total.neighbours!r}. Nothing is converted silently "
                 "(zero_out at epsilon, delta implies replace_one at 2 epsilon, (1 + e^epsilon) delta)"
             )
         return self._price(cost)

@@ -21,7 +21,7 @@ from privlearn.cli.charging import with_options
 from privlearn.cli.demo import demo
 from privlearn.cli.effects import curvature, explain
 from privlearn.cli.estimate import estimate
-from privlearn.cli.inspect import inspect, verify
+from privlearn.cli.inspect import inspect
 from privlearn.cli.keys import keys
 from privlearn.cli.log import log
 from privlearn.cli.measure import describe, evaluate, threshold
@@ -36,6 +36,7 @@ from privlearn.cli.split import split
 from privlearn.cli.studies import bounds, compare, reproduce
 from privlearn.cli.terminal import end_on_sigterm, explain_errors
 from privlearn.cli.train.train import train
+from privlearn.cli.verify import verify
 from privlearn.errors import NothingRecorded
 from privlearn.imports import load_extensions
 
@@ -87,37 +88,10 @@ def introduce(
 
 
 for command in (
-    schema,
-    check,
-    discover,
-    describe,
-    estimate,
-    split,
-    train,
-    predict,
-    export,
-    report,
-    explain,
-    evaluate,
-    threshold,
-    curvature,
-    verify,
-    inspect,
-    refine,
-    regress,
-    audit,
-    upgrade,
-    restored,
-    identity,
-    coordinate,
-    party,
-    simulate,
-    compare,
-    bounds,
-    reproduce,
-    serve,
-    demo,
-):
+    schema, check, discover, describe, estimate, split, train, predict, export, report, explain, evaluate,
+    threshold, curvature, verify, inspect, refine, regress, audit, upgrade, restored, identity, coordinate,
+    party, simulate, compare, bounds, reproduce, serve, demo,
+):  # fmt: skip
     app.command()(with_options(command))
 app.add_typer(plan, name="plan")
 app.add_typer(budget, name="budget")

@@ -167,13 +167,7 @@ def curvature(
             "privlearn.curvature(release, X, y, epsilon=..., delta=...)"
         )
     with charging.open_rows(table, schema, "summing", out) as (rows, settings):
-        result = release_curvature(
-            release,
-            rows,
-            epsilon=epsilon,
-            delta=delta,
-            **settings,
-        )
+        result = release_curvature(release, rows, epsilon=epsilon, delta=delta, **settings)
     result.save(out, overwrite=True)
     print_guarantee(result.certificate)
     print_balance(settings["ledger"], is_private=result.certificate.is_private)

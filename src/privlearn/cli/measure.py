@@ -74,15 +74,7 @@ def evaluate(
     description = schema_of(release, None if schema is None else Schema.load(schema))
     key = read_signing_key(sign)
     with charging.open_rows(table, description, "evaluating", out) as (rows, settings):
-        result = measure(
-            release,
-            rows,
-            schema=description,
-            epsilon=epsilon,
-            delta=delta,
-            by=by,
-            **settings,
-        )
+        result = measure(release, rows, schema=description, epsilon=epsilon, delta=delta, by=by, **settings)
     save_counts(result if key is None else result.signed(key), write_page, out, page, settings["ledger"])
 
 

@@ -103,13 +103,7 @@ def discover(
     check_writable(out, charging.force)
     draft = SchemaDraft.load(schema)
     with charging.open_rows(table, draft.stand_in, "estimating", out) as (rows, settings):
-        result = estimate(
-            rows,
-            draft,
-            epsilon=epsilon,
-            delta=delta,
-            **settings,
-        )
+        result = estimate(rows, draft, epsilon=epsilon, delta=delta, **settings)
     result.save(out)
     show_private_bounds(draft, result)
     print_balance(settings["ledger"], is_private=result.private_bounds[-1].secure)
@@ -146,8 +140,7 @@ def check(
     table: TableFile,
     schema: SchemaFile,
     show_values: Annotated[
-        bool,
-        typer.Option("--values", help="Also print the most frequent cells that do not fit. PRIVATE."),
+        bool, typer.Option("--values", help="Also print the most frequent cells that do not fit. PRIVATE.")
     ] = False,
 ) -> None:
     """List all problems of a table at once: missing columns, gaps, unknown and unreadable cells.

@@ -110,11 +110,7 @@ def _report_defect(error: Exception) -> None:
 class LateProgress:
     """A progress bar on stderr that appears only if the work takes longer than two seconds.
 
-    Parameters
-    ----------
-    description : str
-    total : int, optional
-        Number of steps; without it the bar only shows activity.
+    ``total``: number of steps; without it the bar only shows activity.
     """
 
     def __init__(self, description: str, total: int | None = None) -> None:
@@ -171,14 +167,8 @@ def print_table(
 ) -> None:
     """Print a table that folds long cells to the width of the terminal.
 
-    Parameters
-    ----------
-    headings : sequence of str
-    rows : iterable of sequences of str
-        Plain text: brackets are not read as markup.
-    title : str, optional
-    right, unbroken : collection of str
-        Headings of columns that are aligned to the right, and of those whose cells are never folded.
+    ``rows``: plain text: brackets are not read as markup. ``right`` and ``unbroken``: headings of columns that are
+    aligned to the right, and of those whose cells are never folded.
     """
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True

@@ -49,7 +49,7 @@ class Client:
     >>> Client("http://learner.example", key="pl_1_x")
     Traceback (most recent call last):
         ...
-    privlearn.errors.InvalidParameter: http:// would send the key readable over the network: use https://, ...
+    privlearn.errors.InvalidParameter: http:// would send the key readable over the network. Use https://, ...
     >>> Client("https://learner.example", key="pl_1_x")
     <Client of https://learner.example>
     """
@@ -68,7 +68,7 @@ class Client:
     # --- public information ---
 
     def me(self) -> Record:
-        """Return whose key this is."""
+        """Return the key's id, role, person and data sets."""
         return self._record("/me")
 
     def datasets(self) -> list[Record]:
@@ -91,7 +91,7 @@ class Client:
         return self._record(_path("/datasets", name, "budget"), before=before)
 
     def kinds(self) -> list[Record]:
-        """Return the kinds of job that the server does, with their fields."""
+        """Return the kinds of job that the server runs, with their fields."""
         return self._list("/kinds")
 
     def estimate(
@@ -169,9 +169,9 @@ class Client:
         guarantee = Guarantee(epsilon, delta)  # refuses what no server would accept
         texts = {"note": note, "purpose": purpose, "legal_basis": legal_basis}
         body = _body(kind, name, guarantee, fields | texts | {"trial": trial})
-        asked = RequestedJob()
-        remember_job(asked)
-        return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key), asked)
+        requested = RequestedJob()
+        remember_job(requested)
+        return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key), requested)
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
         """Train, wait, and return the released model, verified; the options are those of `ask`."""

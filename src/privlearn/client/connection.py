@@ -30,11 +30,11 @@ def validate_url(url: str, *, plain_http: bool) -> str:
         raise InvalidParameter("the server's address must look like https://learner.example:8383")
     if parts.username is not None or parts.query or parts.fragment:
         raise InvalidParameter(
-            "the server's address must be without user, query and fragment: give the key apart"
+            "the server's address must not contain a user, a query or a fragment. Give the key separately"
         )
     if parts.scheme == "http" and not (plain_http or is_loopback(parts.hostname)):
         raise InvalidParameter(
-            "http:// would send the key readable over the network: use https://, "
+            "http:// would send the key readable over the network. Use https://, "
             "or plain_http=True (--plain-http) if something else encrypts the connection"
         )
     return url.rstrip("/")
@@ -45,10 +45,10 @@ def key_or_default(key: str | None) -> str:
     found = os.environ.get(KEY_VARIABLE, "") if key is None else key
     found = found.strip()
     if not found:
-        raise InvalidParameter(f"there is no key: give one, or put it into the environment as {KEY_VARIABLE}")
+        raise InvalidParameter(f"the key is missing. Give it, or set the environment variable {KEY_VARIABLE}")
     if not found.isascii() or not found.isprintable() or " " in found:
         raise InvalidParameter(
-            "this is not a key: it has the form pl_ID_SECRET, as `privlearn keys` printed it"
+            "this is not a key. A key has the form pl_ID_SECRET, as `privlearn keys create` printed it"
         )
     return found
 
@@ -79,7 +79,7 @@ _BY_NAME: dict[str, type[PrivlearnError]] = {
 
 
 def problem(status: int, body: Any, remark: str = "") -> PrivlearnError:
-    """The exception that an RFC 9457 problem stands for: by its type, or else by its status."""
+    """Return the exception for an RFC 9457 problem, by its type or else by its status."""
     record = body if isinstance(body, dict) else {}
     name = re.split(r"[/:#]", str(record.get("type", "")))[-1].replace("-", "").lower()
     kind = _BY_NAME.get(name) or _BY_STATUS.get(status, InvalidParameter if status < 500 else Unreachable)
@@ -99,8 +99,8 @@ _NOT_SENT = {"ConnectError", "ConnectTimeout"}
 class Connection:
     """A server, the key for it, and how long to keep trying.
 
-    Every call of the service can be made twice: reading and predicting change nothing, and what costs budget carries
-    an idempotency key. So a lost connection, a busy server and one that is being restarted are waited for.
+    Every request can be repeated: reading and predicting change nothing, and requests that cost budget have an
+    idempotency key. So a request is sent again after a lost connection, and while the server is busy or restarts.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Connection:
     def send(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **content: Any
     ) -> httpx2.Response:
-        """Return the answer, or raise the exception that it stands for."""
+        """Return the answer, or raise the exception for its problem."""
         began, pause, unsure = time.monotonic(), _FIRST_PAUSE, ""
         while True:
             answer, trouble = self._attempt(method, path, dict(headers or {}), content)
@@ -142,8 +142,8 @@ class Connection:
             pause = min(2 * pause, _MAX_PAUSE)
         if answer is None:
             raise Unreachable(
-                f"{self.url} gives no answer ({trouble}): is it running, and is this its address? "
-                f"`privlearn ask` takes it from --server or PRIVLEARN_SERVER{unsure}"
+                f"{self.url} gives no answer ({trouble}). Check that the server runs and that this is its address; "
+                f"`privlearn ask` reads it from --server or PRIVLEARN_SERVER{unsure}"
             )
         if answer.is_success:
             return answer
@@ -159,7 +159,7 @@ class Connection:
 
     def __reduce__(self) -> NoReturn:
         raise InvalidParameter(
-            "a connection holds a key and cannot be copied or pickled: make one where it is used"
+            "a connection holds a key and cannot be copied or pickled. Create one where it is used"
         )
 
     def _attempt(
@@ -172,7 +172,7 @@ class Connection:
             untrusted, trouble = _is_untrusted(error), type(error).__name__
         if untrusted:
             raise Unreachable(
-                f"the certificate of {self.url} is of another name or of no authority known here: check the address, "
+                f"the certificate of {self.url} is of another name or of no authority known here. Check the address, "
                 "or give the authority's certificate, verify= (--ca)"
             )
         return None, trouble
@@ -189,8 +189,8 @@ def _how_to_ask_again(headers: Mapping[str, str]) -> str:
     if key is None:
         return ""
     return (
-        ". The request may have arrived nevertheless, and its job goes on then: `privlearn ask jobs` shows it, and "
-        f"asked for again with the idempotency key {key} it is the same job, paid once"
+        ". The request may have arrived, and its job then continues: see `privlearn ask jobs`. Repeat the request with "
+        f"the idempotency key {key} to get the same job, charged once"
     )
 
 
@@ -203,7 +203,7 @@ def _is_untrusted(error: BaseException | None) -> bool:
 
 
 def _retry_after(answer: httpx2.Response | None) -> float:
-    """Return the seconds after which the server wants to be asked again."""
+    """Return the seconds that the server asks to wait."""
     seconds = "" if answer is None else answer.headers.get("Retry-After", "")
     return float(seconds) if seconds.isdecimal() else 0.0
 
@@ -230,12 +230,12 @@ _SECONDS = 30.0
 
 
 def server_key(url: str, *, verify: str | Path | None = None) -> PublicKey:
-    """Ask a server for its public key; whose server it is, its TLS certificate says.
+    """Fetch a server's public key; its TLS certificate identifies the server.
 
     Parameters
     ----------
     url : str
-        Its address; without TLS only this machine's own is taken.
+        Its address. Plain HTTP is accepted for this machine only.
     verify : path, optional
         As in `Client`.
     """
@@ -243,13 +243,10 @@ def server_key(url: str, *, verify: str | Path | None = None) -> PublicKey:
     secure = base.startswith("https:")
     try:
         answer = httpx2.get(
-            base + ADDRESS,
-            verify=trust(verify) if secure else False,
-            timeout=_SECONDS,
-            trust_env=secure,
+            base + ADDRESS, verify=trust(verify) if secure else False, timeout=_SECONDS, trust_env=secure
         )
     except httpx2.HTTPError as error:
-        raise Unreachable(f"{url} gives no answer ({type(error).__name__}): check the address") from None
+        raise Unreachable(f"{url} gives no answer ({type(error).__name__}). Check the address") from None
     if answer.status_code != httpx2.codes.OK:
-        raise Unreachable(f"{url} has no public key to show: ask its holder whether it signs")
+        raise Unreachable(f"{url} has no public key to show. Ask its holder whether it signs")
     return parse_public_key(answer.content, base + ADDRESS)

@@ -42,10 +42,10 @@ class RemoteJob:
         The server's last description.
     """
 
-    def __init__(self, connection: Connection, record: dict[str, Any], asked: RequestedJob) -> None:
-        self._connection, self._asked = connection, asked
+    def __init__(self, connection: Connection, record: dict[str, Any], requested: RequestedJob) -> None:
+        self._connection, self._requested = connection, requested
         self.id: str = record["id"]
-        asked.id = self.id
+        requested.id = self.id
         self.record = record
 
     @property
@@ -65,7 +65,7 @@ class RemoteJob:
             if progress is not None:
                 progress(self.record["stage"])
             self.record = self._connection.get(f"/jobs/{self.id}", wait=_WAIT_SECONDS).json()
-        self._asked.is_over = True
+        self._requested.is_over = True
         if self.record["state"] != "done":
             raise TrainingFailed(self.record["failure"])
         return self

@@ -50,7 +50,9 @@ def from_arrow(raw: bytes) -> pa.Table:
     try:
         return pa.ipc.open_stream(raw).read_all()
     except pa.ArrowException:
-        raise DataError("the server's answer is not an Arrow stream: is this a privlearn server?") from None
+        raise DataError(
+            "the server's answer is not an Arrow stream. Check that this is a privlearn server."
+        ) from None
 
 
 def _is_column(value: Any) -> bool:

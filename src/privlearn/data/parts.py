@@ -177,7 +177,7 @@ class Part:
         if schema.person != self.split.person or schema.rows_per_person > 1:
             raise SchemaError(
                 "the table was split with a different `person`. State `person` as in the schema of the split; or "
-                "charge the whole data set: pass table() of the part; in the shell, omit --part"
+                "charge the whole data set. Pass table() of the part; in the shell, omit --part"
             )
 
 

@@ -81,7 +81,7 @@ def session_regularization(task: Task, guarantee: Guarantee | None) -> float:
         )
     check_guarantee(guarantee)
     if guarantee.is_private and guarantee.delta == 0:
-        raise InvalidParameter("a session needs delta > 0: pass delta=1e-6")
+        raise InvalidParameter("a session needs delta > 0. Pass delta=1e-6")
     if not guarantee.is_private:
         return _PLAIN / task.total
     ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
@@ -231,7 +231,7 @@ def calibrate_mechanism(
         noise = _choose_noise(kind, guarantee, noise, calibration)
     if task.prior_norm and kind.answers_questions:
         raise InvalidParameter(
-            f"regularize_towards goes with objective and output perturbation, not with {kind.title}: leave it out"
+            f"regularize_towards goes with objective and output perturbation, not with {kind.title}. Leave it out"
         )
     if reason := kind.explain_refusal(task, noise):
         raise InvalidParameter(f"{kind.title} does not fit: {reason}. Use mechanism='output'")
@@ -254,7 +254,7 @@ def _refuse_scores(task: Task, kind: Kind, noise: str, calibration: str) -> None
     if not covered:
         raise InvalidParameter(
             "probability=True needs Gaussian noise (delta above 0), tight calibration and two "
-            "classes, or softmax, which has probabilities: leave it out, or use PrivateLogisticRegression"
+            "classes, or softmax, which has probabilities. Leave it out, or use PrivateLogisticRegression"
         )
 
 
@@ -312,7 +312,7 @@ def _own_noise(kind: Kind, noise: str, calibration: str) -> tuple[str, str]:
     ((own_calibration, (own_noise,)),) = kind.combinations.items()
     if noise not in ("auto", own_noise) or calibration not in ("tight", own_calibration):
         raise InvalidParameter(
-            f"mechanism={kind.name!r} has one noise and one calibration: leave noise and calibration out"
+            f"mechanism={kind.name!r} has one noise and one calibration. Leave noise and calibration out"
         )
     return own_noise, own_calibration
 
@@ -341,7 +341,7 @@ def _choose_noise(kind: Kind, guarantee: Guarantee, noise: str, calibration: str
         noise = pure[0] if pure and (guarantee.delta == 0 or "gaussian" not in known) else known[0]
     if noise == "gaussian" and guarantee.delta == 0 and guarantee.is_private:
         raise InvalidParameter(
-            "Gaussian noise needs delta > 0: pass delta=1e-6 (well below 1/n), or noise='norm_gamma' for delta=0"
+            "Gaussian noise needs delta > 0. Pass delta=1e-6 (well below 1/n), or noise='norm_gamma' for delta=0"
         )
     return noise
 

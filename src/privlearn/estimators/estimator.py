@@ -161,7 +161,7 @@ class PrivateEstimator(Learner):
         is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
         if is_precomputed and not self._is_undescribed:
             raise InvalidParameter(
-                "kernel='precomputed' takes kernel values as they are: leave out schema, norm_bound and column_bounds"
+                "kernel='precomputed' takes kernel values as they are. Leave out schema, norm_bound and column_bounds"
             )
         if self.schema is not None:
             as_schema(self.schema)  # refuses what the constructor stored unread
@@ -190,7 +190,7 @@ class PrivateEstimator(Learner):
         refuse_weights(sample_weight, self.max_weight)
         if self.schema is None or y is not None:
             raise InvalidParameter(
-                "rows on a cluster are read by a schema, target included: pass schema=... and leave out y"
+                "rows on a cluster are read by a schema, target included. Pass schema=... and leave out y"
             )
         check_loss(self.select_loss().smoothness)
         return self.apply_weights(remote.training_rows(self.schema, self.fit_intercept, self.resolution))

@@ -87,7 +87,7 @@ class Fit:
         if estimator.centre is True and guarantee.is_private and mechanism.task.centring is None:
             raise InvalidParameter(
                 "centre=True needs dense rows, Gaussian noise (delta above 0), tight calibration, one "
-                "problem (a number, two classes, or softmax) and the plain regularizer: leave centre out"
+                "problem (a number, two classes, or softmax) and the plain regularizer. Leave centre out"
             )
         return mechanism
 

@@ -50,16 +50,16 @@ def _to_fourier(estimator: PrivateEstimator, kernel: Kernel, rows: TrainingRows)
     base = cast(RawEncoder | None, rows.encoder)
     if isinstance(kernel, PrecomputedKernel):
         raise InvalidParameter(
-            "kernel='precomputed' needs the kernel values among public points: pass public_points=K, a square matrix, "
+            "kernel='precomputed' needs the kernel values among public points. Pass public_points=K, a square matrix, "
             "and to fit the values of each row against those points"
         )
     if not isinstance(kernel, ShiftInvariantKernel):
         raise InvalidParameter(
-            f"the kernel {kernel.name!r} needs public points: pass {PUBLIC_POINTS}, unlabelled points like "
+            f"the kernel {kernel.name!r} needs public points. Pass {PUBLIC_POINTS}, unlabelled points like "
             f"those you will predict; or use one of {', '.join(kernel_names(ShiftInvariantKernel))}"
         )
     if base is None:
-        raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
+        raise InvalidParameter("Fourier features need rows of numbers. Pass schema=... or norm_bound=...")
     features = FourierFeatures(kernel, base.dimension, estimator.fourier_pairs, estimator.fourier_seed).draw()
     lifted = features.transform(in_memory(rows.features), dtype=np.float32, may_be_empty=True)
     return dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
@@ -106,13 +106,13 @@ def _simulate_landmarks(
         )
     if base is None:
         raise InvalidParameter(
-            "points cannot be simulated for a kernel over objects: pass public_points=[...]"
+            "points cannot be simulated for a kernel over objects. Pass public_points=[...]"
         )
     max_count, seed = _LANDMARK_COUNTS[-1], estimator.fourier_seed
     if isinstance(base, SchemaEncoder):
         encoded = base.encode(uniform_table(base.schema, max_count, seed))
     elif isinstance(base, MapEncoder):
-        raise InvalidParameter("points cannot be simulated for a feature map: pass public_points=[...]")
+        raise InvalidParameter("points cannot be simulated for a feature map. Pass public_points=[...]")
     else:
         encoded = base.encode(uniform_ball(base.n_features, base.clip_bound, max_count, seed))
     for count in _LANDMARK_COUNTS:
@@ -149,7 +149,7 @@ def _as_objects(points: Any) -> Any:
         json.dumps(objects, allow_nan=False)
     except (TypeError, ValueError):
         raise DataError(
-            "they become part of the release, which holds no Python objects: give arrays, or lists of texts, numbers, "
+            "they become part of the release, which holds no Python objects. Give arrays, or lists of texts, numbers, "
             "and lists or dicts of those"
         ) from None
     return objects
@@ -179,12 +179,12 @@ def check_mechanism(estimator: PrivateEstimator) -> None:
 def _check_function_release(estimator: PrivateEstimator) -> None:
     if estimator.public_points is None:
         raise InvalidParameter(
-            f"mechanism='function_release' is a release at public points: pass {PUBLIC_POINTS}"
+            f"mechanism='function_release' is a release at public points. Pass {PUBLIC_POINTS}"
         )
     if estimator.noise not in ("auto", "gaussian") or estimator.calibration != "tight":
         raise InvalidParameter(
-            "mechanism='function_release' has Gaussian noise and the tight calibration: leave noise and "
+            "mechanism='function_release' has Gaussian noise and the tight calibration. Leave noise and "
             "calibration out, or use mechanism='output'"
         )
     if estimator.delta == 0 and estimator.make_guarantee().is_private:
-        raise InvalidParameter("mechanism='function_release' needs delta > 0: pass delta=1e-6")
+        raise InvalidParameter("mechanism='function_release' needs delta > 0. Pass delta=1e-6")

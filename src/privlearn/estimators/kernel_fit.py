@@ -126,7 +126,7 @@ def exact_functions(rows: TrainingRows, features: Any, kernel: Kernel, kernel_ta
     else:
         dual = np.array([minimise_kernel(problem, gap=gap).dual for problem in problems])
     if float(np.max(np.sum(np.abs(dual), axis=1))) > kernel_task.max_dual_sum * (1.0 + 1e-6):
-        raise SolverError("the solver's coefficients exceed their bound: use a stronger regularization")
+        raise SolverError("the solver's coefficients exceed their bound. Use a stronger regularization")
     return dual
 
 

@@ -173,7 +173,7 @@ class KernelLearner(Learner):
         check_callers(seedable=False)
         if self.select_kernel().name == "precomputed":
             raise InvalidParameter(
-                "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
+                "a session computes kernels itself. Pass kernel=k, a function, not 'precomputed'"
             )
         relation = self._relation
         if self.public_points is None:
@@ -183,7 +183,7 @@ class KernelLearner(Learner):
         if self._takes_objects:
             X = read_objects(X, self.key)
         elif self.key is not None:
-            raise InvalidParameter("key= is for objects that a kernel function reads: leave it out")
+            raise InvalidParameter("key= is for objects that a kernel function reads. Leave it out")
         rows, landmarks = self._read_features(without_part(X, y), y)
         rows = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
         kernel = self._kernel_on(rows.encoder) if landmarks is None else LinearKernel()
@@ -274,7 +274,7 @@ class KernelLearner(Learner):
 
     def __getstate__(self) -> NoReturn:
         raise SessionError(
-            "a fitted learner holds private rows and cannot be pickled or copied: fit it again"
+            "a fitted learner holds private rows and cannot be pickled or copied. Fit it again"
         )
 
     @property
@@ -286,7 +286,7 @@ class KernelLearner(Learner):
     def target_reader(self) -> ClassReader | NumberReader:
         if self.classes is not None and self.target_bounds is not None:
             raise InvalidParameter(
-                "classes are for labels, target_bounds for a number: leave one of them out"
+                "classes are for labels, target_bounds for a number. Leave one of them out"
             )
         if self.schema is None and self.classes is None and self.target_bounds is None:
             raise InvalidParameter(
@@ -296,7 +296,7 @@ class KernelLearner(Learner):
         if not self._predicts_numbers:
             return ClassReader(type(self).__name__, self.classes, self.class_weight)
         if self.class_weight is not None:
-            raise InvalidParameter("a number has no classes: leave class_weight out")
+            raise InvalidParameter("a number has no classes. Leave class_weight out")
         return NumberReader(type(self).__name__, self.target_bounds)
 
 

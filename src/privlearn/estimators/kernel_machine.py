@@ -46,7 +46,7 @@ def read_objects(data: Any, key: Callable[[Any], Any] | None) -> list[Any]:
     """Return each object, or its key, in canonical form."""
     objects = list_objects(data)
     if key is not None:
-        objects = safely(lambda: [key(each) for each in objects], "key= failed: try it on made-up points")
+        objects = safely(lambda: [key(each) for each in objects], "key= failed. Try it on made-up points")
     return [canonical(each) for each in objects]
 
 
@@ -256,7 +256,7 @@ class KernelMachine:
         return digest_of(features, self.rows.targets.answers, self.rows.weights)
 
     def __getstate__(self) -> NoReturn:
-        raise SessionError("a kernel machine holds private rows and cannot be pickled or copied: fit again")
+        raise SessionError("a kernel machine holds private rows and cannot be pickled or copied. Fit again")
 
     def _with_function(self, function: Array) -> KernelMachine:
         return dataclasses.replace(self, function=function)
@@ -264,7 +264,7 @@ class KernelMachine:
     def _coefficients(self) -> Array:
         if self.function is None:
             raise SessionError(
-                "this learner has read its records but not been fitted: fit it, or reopen a session"
+                "this learner has read its records but not been fitted. Fit it, or reopen a session"
             )
         return self.function
 

@@ -270,8 +270,8 @@ def _max_norm(X: Any) -> float:
     """Return the bound that clips no row; for epsilon = inf only, where nothing is guaranteed."""
     rows = safely(
         lambda: sparse.csr_array(X, dtype=float),
-        "X cannot be read as numbers: give a 2-D array of numbers, or a schema for a table",
+        "X cannot be read as numbers. Give a 2-D array of numbers, or a schema for a table",
     )
     if not np.isfinite(rows.data).all():
-        raise DataError(f"X has NaN or infinite entries: fill them in, or drop those rows ({ON_DROPPING})")
+        raise DataError(f"X has NaN or infinite entries. Fill them in, or drop those rows ({ON_DROPPING})")
     return float(np.sqrt(np.max(rows.multiply(rows).sum(axis=1), initial=0.0))) or 1.0

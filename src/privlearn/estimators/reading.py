@@ -86,7 +86,7 @@ def class_weights_of(target: Target) -> Array | None:
 def target_of(schema: Schema) -> Target:
     """Return the schema's target; refuse a schema without one."""
     if schema.target is None:
-        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+        raise InvalidParameter("the schema has no target. Add `target:` with its name and classes")
     return schema.target
 
 
@@ -159,7 +159,7 @@ def read_columns(
         pass
     all_answers = read_answers(y) if y is not None else np.concatenate(answers)
     if len(all_answers) != len(cells):
-        raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
+        raise DataError("the table has more or fewer rows than there are labels. Give one label for each row")
     return all_answers, ReadColumns(encoder, cells, weighing)
 
 
@@ -183,7 +183,7 @@ def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, max_rows: int) 
 
 
 _IN_SCHEMA = (
-    "the weights of a table are a column of its schema: write weight: {column: NAME, upper: 8} there, and leave out "
+    "the weights of a table are a column of its schema. Write weight: {column: NAME, upper: 8} there, and leave out "
     "sample_weight and max_weight"
 )
 
@@ -203,11 +203,11 @@ def weigh_rows(rows: TrainingRows, sample_weight: Any, max_weight: Any, private:
         return rows
     if sample_weight is None:
         raise InvalidParameter(
-            "max_weight is for sample_weight: pass sample_weight to fit, or leave max_weight out"
+            "max_weight is for sample_weight. Pass sample_weight to fit, or leave max_weight out"
         )
     if max_weight is None and private:
         raise InvalidParameter(
-            "sample_weight needs a public cap of the weights, whose size multiplies the noise: state max_weight=..., "
+            "sample_weight needs a public cap of the weights, whose size multiplies the noise. State max_weight=..., "
             "for weights whose mean is about 1. For weights of classes take class_weight={label: weight}"
         )
     weights = _read_weights(sample_weight, len(rows.targets.answers))
@@ -230,13 +230,13 @@ def _read_weights(sample_weight: Any, rows: int) -> Array:
             if isinstance(sample_weight, numbers.Real)
             else cell_numbers(as_array(as_answers(sample_weight), "sample_weight"), "sample_weight")
         ),
-        "sample_weight cannot be read as one number per row: give a 1-D array of numbers",
+        "sample_weight cannot be read as one number per row. Give a 1-D array of numbers",
     )
     if len(weights) != rows:
         raise DataError("sample_weight needs one number for each row of X")
     if np.isnan(weights).any():
         raise DataError(
-            "sample_weight has NaN or missing cells: fill them in, or give such rows the weight 0"
+            "sample_weight has NaN or missing cells. Fill them in, or give such rows the weight 0"
         )
     return weights
 
@@ -266,7 +266,7 @@ def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
     shape = matrix.shape
     if len(shape) < 2 and matrix.dtype.kind in "OSU":
         raise DataError(
-            "these are texts or other objects, not rows of numbers: use a kernel that reads them, kernel=k with a "
+            "these are texts or other objects, not rows of numbers. Use a kernel that reads them, kernel=k with a "
             "public kernel_bound=..., and leave out norm_bound and column_bounds; or pass schema=... for a table"
         )
     if len(shape) != 2:
@@ -275,7 +275,7 @@ def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
     if matrix.dtype.kind == "c":  # numpy would drop the imaginary part silently
-        raise DataError("Complex data not supported: give real numbers.")
+        raise DataError("Complex data not supported. Give real numbers.")
     if shape[1] == 0:
         raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     if shape[0] == 0 and not may_be_empty:

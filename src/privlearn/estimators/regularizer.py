@@ -70,7 +70,7 @@ def divide_by_weights(rows: TrainingRows, weights: Sequence[float] | None) -> Tr
     encoder, features = rows.encoder, rows.features
     if not isinstance(encoder, ArrayEncoder) or rows.landmarks is not None:
         raise InvalidParameter(
-            "regularization_weights are for columns of an array under norm_bound and a linear kernel: leave them out"
+            "regularization_weights are for columns of an array under norm_bound and a linear kernel. Leave them out"
         )
     given = _read_array(weights, "regularization_weights")[0]
     if given.shape != (encoder.n_features,) or not np.all((given >= 1.0) & np.isfinite(given)):

@@ -38,7 +38,7 @@ from privlearn.estimators.training_rows import ClassTargets, NumberTargets, Trai
 TargetBounds = tuple[float, float] | Sequence[tuple[float, float]]
 """Bounds of one number, or of each of several."""
 
-_NO_LABEL = f"y has NaN or missing labels: fill them in, or drop those rows ({ON_DROPPING})"
+_NO_LABEL = f"y has NaN or missing labels. Fill them in, or drop those rows ({ON_DROPPING})"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class NumberReader:
         answers = as_answers(y)
         values = safely(
             lambda: cell_numbers(as_array(answers, "y"), "y"),
-            "y cannot be read as one number per row: give a 1-D array of numbers",
+            "y cannot be read as one number per row. Give a 1-D array of numbers",
         )
         _check_targets(X, values)
         bounds = _bounds_of(values) if declared is None else declared
@@ -140,11 +140,11 @@ class NumberReader:
         bounds = tuple(map(_check_target_bounds, cast(Sequence[Any], self.target_bounds)))
         values = safely(
             lambda: np.asarray(y, dtype=np.float64),
-            "y cannot be read as several numbers per row: give a 2-D array of numbers",
+            "y cannot be read as several numbers per row. Give a 2-D array of numbers",
         )
         if values.ndim != 2 or values.shape[1] != len(bounds):
             raise DataError(
-                f"y needs {len(bounds)} columns, as many as target_bounds has pairs: give a 2-D array"
+                f"y needs {len(bounds)} columns, as many as target_bounds has pairs. Give a 2-D array"
             )
         _check_targets(X, values)
         scaled = [to_unit(column, pair) for column, pair in zip(values.T, bounds, strict=True)]
@@ -154,7 +154,7 @@ class NumberReader:
 def check_same_length(X: Any, y: Any) -> None:
     """Raise DataError unless there is one answer for each row."""
     if _count(X) != _count(y):
-        raise DataError("X and y have inconsistent numbers of samples: give one label or number for each row")
+        raise DataError("X and y have inconsistent numbers of samples. Give one label or number for each row")
 
 
 def _count(rows: Any) -> int:
@@ -173,7 +173,7 @@ def check_classes(classes: Any) -> NDArray[Any]:
         )
     if not _are_labels(array):
         raise InvalidParameter(
-            "classes must be text, true and false, or whole numbers below 2^53 in magnitude: write others as text"
+            "classes must be text, true and false, or whole numbers below 2^53 in magnitude. Write others as text"
         )
     return array
 
@@ -190,7 +190,7 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Array | None
     labels = classes.tolist()
     if unknown := [label for label in class_weight if label not in labels]:
         raise InvalidParameter(
-            f"class_weight has {len(unknown)} keys that classes does not list: correct them"
+            f"class_weight has {len(unknown)} keys that classes does not list. Correct them"
         )
     weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
     if not (np.isfinite(weights).all() and (weights > 0).all()):
@@ -208,7 +208,7 @@ def _classes_of(y: Any) -> NDArray[Any]:
     """Return the labels that occur; for epsilon = inf only, where nothing is guaranteed."""
     labels = np.asarray(y)
     labels = np.array(labels.tolist()) if labels.dtype == object else labels
-    classes = safely(lambda: np.unique(labels), "y mixes labels of several types: convert them to one")
+    classes = safely(lambda: np.unique(labels), "y mixes labels of several types. Convert them to one")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise DataError(_NO_LABEL)
     if not _are_labels(classes):
@@ -222,13 +222,13 @@ def _label_numbers(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the index of each label among the classes; equal numbers are equal labels, of any type."""
     indices = safely(
         lambda: _find_labels(as_array(y, "y"), classes.tolist()),
-        "y and classes are of different types: convert one of them",
+        "y and classes are of different types. Convert one of them",
     )
     if np.any(indices == MISSING):
         raise DataError(_NO_LABEL)
     if np.any(indices == UNKNOWN):
         raise DataError(
-            "Unknown label type: y has labels that classes does not list: correct the rows, or the list"
+            "Unknown label type: y has labels that classes does not list. Correct the rows, or the list"
         )
     return indices
 
@@ -248,7 +248,7 @@ def _are_of_several(bounds: Any) -> bool:
 
 def _check_targets(X: Any, values: Array) -> None:
     if not np.isfinite(values).all():
-        raise DataError(f"y has NaN or infinite targets: fill them in, or drop those rows ({ON_DROPPING})")
+        raise DataError(f"y has NaN or infinite targets. Fill them in, or drop those rows ({ON_DROPPING})")
     check_same_length(X, values)
 
 

@@ -141,8 +141,8 @@ def _rows_of(
     if task.relation.count_is_public and rows.total != task.total:
         raise DataError(
             f"the release was learnt from {task.total} {release.certificate.count_noun}, a public number, and "
-            f"this table has {rows.total}: "
-            "give the table it was learnt from"
+            f"this table has {rows.total}. "
+            "Give the table it was learnt from"
         )
     if rows.targets.weight_bound != task.weight_bound:
         raise InvalidParameter("class_weight differs from that of the fit. Give the same")

@@ -50,7 +50,7 @@ def draw_laplace(functions: Array, deviation: float, generator: np.random.Genera
     dimension = functions.shape[1]
     if dimension > MAX_COEFFICIENTS:
         raise InvalidParameter(
-            f"intervals under Laplace noise are known for at most {MAX_COEFFICIENTS} coefficients: train with "
+            f"intervals under Laplace noise are known for at most {MAX_COEFFICIENTS} coefficients. Train with "
             "noise='norm_gamma', or with delta > 0"
         )
     draws = generator.laplace(scale=deviation * math.sqrt(0.5), size=(count, dimension))

@@ -259,9 +259,8 @@ def _curve(graph: _Graph, piece: Curve, position: str) -> tuple[str, str]:
         along = graph.call("Sub", graph.call("Mul", position, 2.0), 1.0)
         scores.append(graph.call("Mul", along, graph.constant([piece.line])))
         squares.append(graph.call("Mul", along, along))
-    for turn, wave in zip(
-        (0.0, math.pi / 2.0), piece.waves, strict=False
-    ):  # a cosine is a sine a quarter later
+    # A cosine is a sine shifted by a quarter turn.
+    for turn, wave in zip((0.0, math.pi / 2.0), piece.waves, strict=False):
         angle = graph.call("Add", graph.call("Mul", position, 2.0 * math.pi), turn)
         scores.append(graph.call("Mul", graph.call("Sin", angle), graph.constant([wave])))
     return graph.total(scores), graph.total(squares)

@@ -29,15 +29,8 @@ from privlearn.export.standalone import rules_of
 from privlearn.export.target import ExportTarget, comment_lines, register_target
 
 _STEPS = (
-    "pl_texts",
-    "pl_forms",
-    "pl_values",
-    "pl_cells",
-    "pl_positions",
-    "pl_sums",
-    "pl_lengths",
-    "pl_scores",
-)
+    "pl_texts", "pl_forms", "pl_values", "pl_cells", "pl_positions", "pl_sums", "pl_lengths", "pl_scores",
+)  # fmt: skip
 
 
 @register_target
@@ -132,8 +125,8 @@ class _Steps:
         return f"CASE WHEN {self._is_there(axis.column)} THEN {tree(cell, thresholds, leaves)} END"
 
     def _is_there(self, name: str) -> str:
-        says = "IS NOT NULL" if isinstance(self._input[name], scorecard.NumberInput) else ">= 0"
-        return f"{self._cell[name]} {says}"
+        test = "IS NOT NULL" if isinstance(self._input[name], scorecard.NumberInput) else ">= 0"
+        return f"{self._cell[name]} {test}"
 
     def sums(self) -> dict[str, str]:
         card = self._card

@@ -21,13 +21,7 @@ from privlearn.data.encoding.arrays import ArrayEncoder, CentredEncoder
 from privlearn.data.encoding.encoder import SchemaEncoder
 from privlearn.data.encoding.feature_groups import ColumnCells, coarse_features, is_cyclic, knots_of
 from privlearn.data.encoding.readers import ends_of, positions
-from privlearn.data.schema.columns import (
-    CategoryColumn,
-    DateColumn,
-    NumberColumn,
-    Ordered,
-    OrdinalColumn,
-)
+from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, Ordered, OrdinalColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
 from privlearn.export.scorecard import (

@@ -47,14 +47,9 @@ PAPERS_ROWS = 60_000
 class Portions:
     """One order of the data: a part of equal size for each Lambda, then a validation and a test part.
 
-    Attributes
-    ----------
-    parts : list of Split
-        The rows of each Lambda, tested on the validation part.
-    pooled : Split
-        The rows of all Lambdas, tested on the validation part.
-    untuned : Split
-        All rows but the test part, on which it is tested; without a choice no validation part is needed.
+    ``parts``: the rows of each Lambda, tested on the validation part. ``pooled``: the rows of all Lambdas, tested on
+    the validation part. ``untuned``: all rows but the test part, on which it is tested; without a choice no
+    validation part is needed.
     """
 
     def __init__(self, rows: Any, signs: Array, size: int, held_out: int) -> None:

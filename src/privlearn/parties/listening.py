@@ -28,7 +28,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def check_certificate(certificate: Path, key: Path, advice: str) -> None:
-    """Raise InvalidParameter unless the files are a TLS certificate and its key; ``advice`` says how to make them."""
+    """Raise InvalidParameter unless the files are a TLS certificate and its key; ``advice`` ends the message."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except OSError:  # also raised for files with the wrong content

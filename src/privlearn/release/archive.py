@@ -46,7 +46,7 @@ def write_new(path: str | Path, content: bytes, *, overwrite: bool) -> None:
     repeat."""
     path = Path(path)
     if path.exists() and not overwrite:
-        raise InvalidParameter(f"{path} exists: give another name, or overwrite=True to replace it")
+        raise InvalidParameter(f"{path} exists. Give another name, or overwrite=True to replace it")
     write_atomically(path, content)
 
 

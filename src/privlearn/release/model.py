@@ -172,7 +172,7 @@ class LinearModel(ScoredFeatures):
         """Return the probabilities of the classes, in the order of ``classes``."""
         if not self.has_probabilities:
             raise InvalidParameter(
-                "this model has no probabilities: train PrivateSVC(probability=True) or PrivateLogisticRegression"
+                "this model has no probabilities. Train PrivateSVC(probability=True) or PrivateLogisticRegression"
             )
         return self._probabilities(self._scores(data))
 

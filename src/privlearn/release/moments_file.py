@@ -182,7 +182,7 @@ class Moments(CountsFile):
         if eigenvalues.max() > _MAX_CONDITION * eigenvalues.min():
             minimum = eigenvalues.max() / (_MAX_CONDITION * self.about["in_sum"]["records"])
             raise InvalidParameter(
-                f"regularization is too small for this sum: give at least {1.01 * minimum:.3g}"
+                f"regularization is too small for this sum. Give at least {1.01 * minimum:.3g}"
             )
         return target_moments, eigenvalues
 

@@ -130,7 +130,7 @@ def read_private_key(path: str | Path) -> Ed25519PrivateKey:
     key = _read_key(path, lambda content: load_pem_private_key(content, password=None))
     if not isinstance(key, Ed25519PrivateKey):
         raise InvalidParameter(
-            f"{path} is not an Ed25519 key: make one with `openssl genpkey -algorithm ed25519`"
+            f"{path} is not an Ed25519 key. Make one with `openssl genpkey -algorithm ed25519`"
         )
     return key
 
@@ -140,7 +140,7 @@ def read_public_key(path: str | Path) -> PublicKey:
     key: PublicKey = _read_key(path, load_pem_public_key)
     if not is_supported_key(key):
         raise InvalidParameter(
-            f"{path} is not an Ed25519 public key, nor one of the curve P-256: make it with `openssl pkey -pubout`"
+            f"{path} is not an Ed25519 public key, nor one of the curve P-256. Make it with `openssl pkey -pubout`"
         )
     return key
 

@@ -171,12 +171,7 @@ _log = logging.getLogger("privlearn.service")
 class Outbox:
     """One channel: a queue and the thread that empties it.
 
-    Parameters
-    ----------
-    name : str
-        For the log.
-    send : callable
-        Raises if the notice was not delivered.
+    ``name`` is for the log; ``send`` raises an error if the notice was not delivered.
     """
 
     def __init__(self, name: str, send: Callable[[Notice], None]) -> None:

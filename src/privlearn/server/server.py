@@ -40,8 +40,9 @@ from privlearn.server.api.requests import any_body, body_models
 from privlearn.server.api.sessions import LeanPredictions
 from privlearn.server.holder.settings import Owner, ServerSettings
 from privlearn.server.http.callers import BODIES, REF
+from privlearn.server.http.capacity import KILOBYTE, Shared
 from privlearn.server.http.connections import Connections, connection_class
-from privlearn.server.http.limits import KILOBYTE, Limiter, RequestLimit, SecurityHeaders, Shared
+from privlearn.server.http.limits import Limiter, RequestLimit, SecurityHeaders
 from privlearn.server.http.logs import RequestLog, log_to_stderr
 from privlearn.server.http.metrics import Metrics
 from privlearn.server.http.problems import Problem, defect, handle_problems
@@ -212,11 +213,7 @@ def serve(owner: Owner, announce: Callable[[str], None]) -> None:
     Then no more connections are accepted, running jobs are left to other servers or to the next start, and answers in
     progress are finished.
 
-    Parameters
-    ----------
-    owner : Owner
-    announce : callable
-        Called with the address once the server answers.
+    ``announce``: called with the address once the server answers.
     """
     settings = owner.server
     if settings.tls_certificate is not None and settings.tls_key is not None:

@@ -61,14 +61,8 @@ Item = TypeVar("Item", Job, ResultInfo)
 class Service:
     """One server process's share of the work; on PostgreSQL there may be several processes, on SQLite one.
 
-    Attributes
-    ----------
-    store : str
-        URL of the database.
-    approvals : Approvals
-        What approvers may do.
-    overruns : Counter
-        Public: the trainings of each data set that took longer than their first slot, in this process.
+    ``overruns`` (public): the number of trainings of each data set that took longer than their first slot, in this
+    process.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -164,10 +158,8 @@ class Service:
         """Submit a job. What can be refused is refused now, and costs nothing; some jobs wait for a second person's
         approval.
 
-        Parameters
-        ----------
-        idempotency_key : str, optional
-            A request repeated with the same key, after a lost answer, returns the first job and is charged once.
+        ``idempotency_key``: a request repeated with the same key, after a lost answer, returns the first job and is
+        charged once.
         """
         kind, context = job_kind(request.kind), self._context(caller, request)
         request = dataclasses.replace(request, fields=context.fields.model_dump(mode="json"))
@@ -250,9 +242,9 @@ class Service:
         found = results.find(self.store, _analyst(caller), result_id, kind)
         return self._own(caller, found, kind or "result")
 
-    def fetch(self, caller: Caller, result_id: str, kind: str | None = None) -> tuple[ResultInfo, bytes]:
+    def fetch(self, caller: Caller, result_id: str) -> tuple[ResultInfo, bytes]:
         """Return a result with its content."""
-        found = self.result(caller, result_id, kind)
+        found = self.result(caller, result_id)
         if not found.media_type:
             raise Conflict(
                 f"this {found.kind} stays on the server and has no content. Ask it for predictions."
@@ -426,12 +418,12 @@ def _analyst(caller: Caller) -> str | None:
 
 
 def lock_directory(directory: Path) -> IO[str]:
-    """Held for as long as this process lives: sessions on SQLite must have one process that answers."""
+    """Return a locked file, held until this process ends: sessions on SQLite need one process that answers."""
     try:
         import fcntl
     except ImportError:
         raise LedgerError(
-            "a server on SQLite locks its directory in a way that Windows has not: run it on Linux or macOS, or put "
+            "a server on SQLite locks its directory, which Windows cannot do. Run it on Linux or macOS, or put "
             '`ledger = "postgresql://..."` into the holder\'s file'
         ) from None
     lock = os.fdopen(os.open(directory / "server.lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w")
@@ -440,7 +432,7 @@ def lock_directory(directory: Path) -> IO[str]:
     except OSError:
         lock.close()
         raise LedgerError(
-            f"another server or upgrade runs on {directory}: stop it first, or put "
+            f"another server or upgrade runs on {directory}. Stop it first, or put "
             '`ledger = "postgresql://..."` into the holder\'s file, which several servers can share'
         ) from None
     return lock

@@ -61,10 +61,7 @@ ATTRIBUTES: dict[str, Callable[[Any], bool]] = {
 class AllowlistExporter(SpanExporter):
     """Exports only spans and attributes of the lists above: everything that is sent passes through it.
 
-    Parameters
-    ----------
-    exporter : SpanExporter
-        Sends the spans.
+    ``exporter`` sends the spans.
     """
 
     def __init__(self, exporter: SpanExporter) -> None:
@@ -102,10 +99,7 @@ def _bare(span: ReadableSpan) -> ReadableSpan:
 class Telemetry:
     """The traces of one server process. Spans that the collector does not accept are dropped; nothing waits for it.
 
-    Parameters
-    ----------
-    endpoint : str
-        An OTLP/HTTP address: ``https://collector.example/v1/traces``.
+    ``endpoint``: an OTLP/HTTP address: ``https://collector.example/v1/traces``.
     """
 
     def __init__(self, endpoint: str) -> None:

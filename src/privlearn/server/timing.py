@@ -71,12 +71,8 @@ Value = TypeVar("Value")
 class TtlCache(Generic[Key, Value]):
     """A cache whose entries expire after some seconds. Missing values are not cached.
 
-    Parameters
-    ----------
-    seconds : float
-        Time until an entry expires; changes within this time are not noticed.
-    max_entries : int
-        Size at which the cache is emptied.
+    ``seconds``: time until an entry expires; changes within this time are not noticed. ``max_entries``: size at which
+    the cache is emptied.
     """
 
     def __init__(self, seconds: float, max_entries: int) -> None:
@@ -147,12 +143,7 @@ _MAX_BUCKETS = 10_000  # then the oldest are dropped, so that many addresses can
 class Buckets:
     """A token bucket for each name, refilled at a steady rate.
 
-    Parameters
-    ----------
-    per_minute : float
-        Tokens added per minute.
-    burst : float
-        Capacity of a bucket.
+    ``per_minute``: tokens added per minute. ``burst``: capacity of a bucket.
     """
 
     def __init__(self, per_minute: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -160,7 +160,7 @@ class InteractivePredictor:
             mechanism = restore_mechanism(opened, frozen)
             randomness = randomness_from(random_state)
             if opened.header["randomness"]["secure"] and not randomness.secure:
-                raise SessionError("this session draws secure bits: reopen it without random_state")
+                raise SessionError("this session draws secure bits. Reopen it without random_state")
             session = cls.__new__(cls)
             session._start(opened, frozen.restore_function(opened.function), mechanism, randomness)
         except BaseException:
@@ -233,7 +233,7 @@ class InteractivePredictor:
 
     def __reduce__(self) -> NoReturn:
         raise SessionError(
-            "a session holds private values and cannot be copied or pickled: reopen it from its state"
+            "a session holds private values and cannot be copied or pickled. Reopen it from its state"
         )
 
     def _start(
@@ -311,7 +311,7 @@ class InteractivePredictor:
         """Answer new points under the lock, if the limit admits them and the caller's remaining points."""
         if self._broken:
             raise SessionError(
-                "answers could not be made durable: close the session and reopen it from its state"
+                "answers could not be made durable. Close the session and reopen it from its state"
             )
         with self._state.lock() as locked:
             # Noise is drawn given all earlier draws, so those of other processes are read first.
@@ -346,7 +346,7 @@ def _as_rows(z: Any) -> tuple[Any, bool]:
     if not isinstance(z, np.ndarray | list | tuple):
         return z, False
     points = safely(
-        lambda: np.asarray(z), "the points have different lengths: give one number for each feature"
+        lambda: np.asarray(z), "the points have different lengths. Give one number for each feature"
     )
     one = points.ndim == 1 and points.dtype.kind not in "SU"  # the learner refuses texts as a row
     return (points[np.newaxis], True) if one else (points, False)

@@ -40,7 +40,7 @@ def calibrate(
     check_guarantee(guarantee)
     if sizes and not issubclass(kind, PINP):
         raise InvalidParameter(
-            "queries and failure size PINP's threshold: leave them out, or use mechanism='pinp'"
+            "queries and failure size PINP's threshold. Leave them out, or use mechanism='pinp'"
         )
     calibrated: SessionMechanism = kind.calibrate(
         learner.kernel_task(guarantee.neighbours), guarantee, **(sizes or {})

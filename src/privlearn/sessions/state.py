@@ -182,7 +182,7 @@ class SharedState:
         if self._closed:
             raise SessionError("this session is closed: continue it with InteractivePredictor.reopen")
         if os.getpid() != self._process:  # a forked child could draw the parent's next random bits
-            raise SessionError("this session belongs to the process that opened it: reopen it in this one")
+            raise SessionError("this session belongs to the process that opened it. Reopen it in this one")
 
     def close(self) -> None:
         """Close this state; the session stays in the store."""
@@ -282,7 +282,7 @@ class FileStore:
                 f"cannot create a session at {self.path}: {directory} must be a directory that you can write to"
             )
         if os.path.isdir(self.path):
-            raise SessionError(f"{self.path} is a directory: give the name of a file that does not exist yet")
+            raise SessionError(f"{self.path} is a directory. Give the name of a file that does not exist yet")
         if os.path.exists(self.path):
             raise SessionError(
                 f"{self.path} exists: continue that session with InteractivePredictor.reopen, or give another path"
@@ -334,10 +334,10 @@ def _as_session_error(path: str | Path) -> Iterator[None]:
     except LedgerError:
         if not os.path.exists(path):
             raise SessionError(
-                f"the state at {path} was deleted or moved while its session was open: put the file back, or open a "
+                f"the state at {path} was deleted or moved while its session was open. Put the file back, or open a "
                 "new session at a new cost"
             ) from None
         raise SessionError(
-            f"the session at {path} cannot be used: check that it is a session's state, that it may be written, that "
+            f"the session at {path} cannot be used. Check that it is a session's state, that it may be written, that "
             "its disk has space and that no other program holds it"
         ) from None

@@ -147,7 +147,7 @@ def check_dimension(dimension: int) -> None:
     """Raise InvalidParameter for more columns than the hinge's d x d systems allow."""
     if dimension > DIMENSION_LIMIT:
         raise InvalidParameter(
-            f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: use loss='huber_hinge' for more"
+            f"the hinge loss is solved for up to {DIMENSION_LIMIT} features. Use loss='huber_hinge' for more"
         )
 
 

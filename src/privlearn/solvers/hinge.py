@@ -122,8 +122,8 @@ class _InteriorPoint:
                     return state, gap, iteration
                 state = self._advance(state, share)
         raise SolverError(
-            f"the minimiser could not certify a duality gap of {target:g} for the hinge loss: "
-            "use a stronger regularization or loss='huber_hinge'"
+            f"the minimiser could not certify a duality gap of {target:g} for the hinge loss. "
+            "Use a stronger regularization or loss='huber_hinge'"
         )
 
     def certified_gap(self, state: _State) -> float:

@@ -387,7 +387,7 @@ def loss_from_name(name: str, width: float | None = None) -> Any:
     if width is None:
         return check_properties(kind())
     if "width" not in {field.name for field in fields(kind)}:
-        raise InvalidParameter(f"the {name} loss has no width: leave it out, or use huber_hinge")
+        raise InvalidParameter(f"the {name} loss has no width. Leave it out, or use huber_hinge")
     return check_properties(kind(width=width))
 
 

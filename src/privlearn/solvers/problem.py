@@ -106,13 +106,13 @@ def check_features(features: Features) -> None:
         return
     if sparse.issparse(features):
         if cast(Any, features).format != "csr":
-            raise InvalidParameter("sparse features must be in CSR format: call .tocsr() first")
+            raise InvalidParameter("sparse features must be in CSR format. Call .tocsr() first")
     elif not isinstance(features, np.ndarray):
         raise InvalidParameter("features must be a numpy array or a scipy CSR matrix")
     if features.ndim != 2 or features.shape[1] == 0:
         raise InvalidParameter("features must have two dimensions and at least one column")
     if features.dtype not in (np.float64, np.float32):
-        raise InvalidParameter("features must be float64 or float32: call .astype(numpy.float64) first")
+        raise InvalidParameter("features must be float64 or float32. Call .astype(numpy.float64) first")
 
 
 def check_signs(signs: NDArray[Any], rows: int) -> None:

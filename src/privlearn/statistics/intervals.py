@@ -74,17 +74,9 @@ NO_NOISE = CellNoise()
 class NoisyTable:
     """One table of noisy counts, with the distribution of its noise.
 
-    Parameters
-    ----------
-    noisy : array
-    noise : {"gaussian", "laplace"}
-    scale : float
-        Scale of the noise in a cell; 0 without noise.
-    records : int, optional
-        The sum of the exact counts, where that is public.
-    rows_per_person : int, default=1
-        Rows of one person may be alike, and nothing identifies them. The simulation draws persons with this number of
-        equal rows, the sample with the largest variance.
+    ``scale``: scale of the noise in a cell; 0 without noise. ``records``: the sum of the exact counts, where that is
+    public. ``rows_per_person``: rows of one person may be alike, and nothing identifies them. The simulation draws
+    persons with this number of equal rows, the sample with the largest variance.
     """
 
     noisy: Array
@@ -144,11 +136,7 @@ UNBOUNDED = (-math.inf, math.inf)
 
 
 def estimates(
-    statistic: Statistic,
-    table: NoisyTable,
-    *,
-    within: tuple[float, float] = RATE,
-    quadratic: bool = False,
+    statistic: Statistic, table: NoisyTable, *, within: tuple[float, float] = RATE, quadratic: bool = False
 ) -> dict[str, list[Estimate]]:
     """Return a statistic's numbers with their intervals, each as a list along the statistic's last axis.
 

@@ -27,13 +27,8 @@ from privlearn.release.counts_file import CountsCertificate
 class CountsLayout:
     """Public: the tables to count, with the mechanism that is calibrated for them.
 
-    Parameters
-    ----------
-    about : dict
-        Plain JSON values that are stored in the file of counts: the data set, the bins, and the ``shapes`` of the
-        tables.
-    mechanism : NoisyCounts
-        Its ``cells`` are the sizes of the flattened tables, in the same order.
+    ``about``: plain JSON values that are stored in the file of counts: the data set, the bins, and the ``shapes`` of
+    the tables. ``mechanism``: its ``cells`` are the sizes of the flattened tables, in the same order.
     """
 
     about: dict[str, Any]
@@ -55,7 +50,7 @@ class CountsLayout:
         return [table.reshape(shape) for table, shape in zip(noisy, self.shapes, strict=True)]
 
     def certify(self, schema: Schema, randomness: Randomness, **subject: Any) -> CountsCertificate:
-        """Return the certificate of the counts; ``subject`` says what was counted and what is not covered."""
+        """Return the certificate of the counts; ``subject`` states what was counted and what is not covered."""
         estimated = {"private_bounds": schema.to_dict()["private_bounds"]} if schema.private_bounds else {}
         stated = {
             "dataset": schema.name,
@@ -73,14 +68,7 @@ class CountsLayout:
 class CountsRequest:
     """The guarantee of some counts and the budget to charge: the parameters that all statistics have in common.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    expected_records : int, optional
-        Public number of records or persons, where the relation hides the exact one.
-    ledger : Budget, optional
-    accept_weak_privacy : bool
-    randomness : Randomness
+    ``expected_records``: public number of records or persons, where the relation hides the exact one.
     """
 
     guarantee: Guarantee
@@ -125,5 +113,5 @@ def weight_of(schema: Schema) -> dict[str, Any]:
 
 
 def counted_records(schema: Schema, records: int) -> float:
-    """Public: return about what the counts of all records add up to, in units of the cap of their weights."""
+    """Public: return the approximate sum of the counts of all records, in units of the cap of their weights."""
     return records / max(schema.row_weight_bound, 1.0)

@@ -15,15 +15,8 @@ MAX_SHOWN = 50
 def whole_page(counts: CountsFile, title: str, body: str, *, command: str, intervals: str) -> str:
     """Return a page: a warning if the counts are not private, ``body``, the guarantee, and a footer.
 
-    Parameters
-    ----------
-    counts : CountsFile
-    title, intervals : str
-        Plain text; ``intervals`` explains what the intervals on the page cover.
-    body : str
-        HTML.
-    command : str
-        The command that writes such pages.
+    ``title`` and ``intervals``: plain text; ``intervals`` explains what the intervals on the page cover. ``body``:
+    HTML. ``command``: the command that writes such pages.
     """
     certificate = counts.certificate
     guarantee, meaning = certificate.guarantee, certificate.meaning

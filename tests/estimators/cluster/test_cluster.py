@@ -177,7 +177,7 @@ def test_another_authority_s_certificate_is_refused(cluster: RunningCluster, tmp
 
 
 def test_no_certificate_is_refused(cluster: RunningCluster) -> None:
-    with pytest.raises(InvalidParameter, match="give ca, certificate and key"):
+    with pytest.raises(InvalidParameter, match="Give ca, certificate and key"):
         Cluster(cluster.address)
     with pytest.raises(ClusterError, match="Nothing was read"):
         Cluster(cluster.address.replace("tls://", "tcp://"))

@@ -180,7 +180,7 @@ def test_another_version_is_refused_before_a_row_is_read(
     monkeypatch.setattr(workers, "_properties", lambda answer, worker: WorkerProperties("0.0", False))
     rows = ClusterRows(client, frame(PEOPLE))
     monkeypatch.setattr(rows, "_parts", None)
-    with pytest.raises(ClusterError, match=r"has privlearn 0.0, the caller .*: install the same everywhere"):
+    with pytest.raises(ClusterError, match=r"has privlearn 0.0, the caller .*. Install the same everywhere"):
         PrivateLogisticRegression(**PROMISE, schema=SCHEMA).fit(rows)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from privlearn.errors import SessionError
 from privlearn.server import Service
-from privlearn.server.http.limits import HEAVY_AT_ONCE
+from privlearn.server.http.capacity import HEAVY_AT_ONCE
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -92,11 +92,11 @@ def test_the_console_is_the_holders(served: Served) -> None:
 
 def test_what_the_file_declares_is_shown_with_the_reason(holder: httpx2.Client) -> None:
     page = holder.get("/analysts/alice")
-    assert "which wins: the analyst and the shares that stand there are changed there" in text_of(page)
+    assert "which takes precedence: change the analyst and those shares there" in text_of(page)
     assert "/analysts/alice/shares/clinic" not in page.text
     refused = holder.get("/analysts/alice/disable")
     assert refused.status_code == 409
-    assert "change it there" in text_of(refused)
+    assert "Change it there" in text_of(refused)
     assert "retired = true" in text_of(holder.get("/console/clinic"))
 
 

@@ -14,8 +14,7 @@ from markupsafe import escape
 from privlearn import Ledger
 from privlearn.budget import Cost
 from privlearn.guarantee import Guarantee
-from privlearn.server.pages import Axis, Figure, Line, meter, round_ticks
-from privlearn.server.pages.formatting import MAX_STEPS, spending_figure
+from privlearn.server.pages import MAX_STEPS, Axis, Figure, Line, meter, round_ticks, spending_figure
 from privlearn.server.pages.page import SIZE, list_page
 
 

@@ -269,7 +269,7 @@ def test_one_form_pays_once(served: Served) -> None:
     assert len(jobs) == 1
     served.finished(jobs.pop().rpartition("/")[2])
     served.finished(trial.headers["location"].rpartition("/")[2])
-    assert "sent before with something else" in text_of(other)
+    assert "already sent with other values" in text_of(other)
     assert once(other) != key
     assert sum(served.spent()) == pytest.approx(before + 0.5)
 
@@ -354,7 +354,7 @@ def test_a_session_is_its_analysts_own_and_can_be_closed(served: Served) -> None
         assert client.get(f"{address}/certificate").json()["claim"]["epsilon"] == 0.5
         assert client.post(f"{address}/close").status_code == 303
         page = client.get(address)
-    assert "answers no more" in page.text
+    assert "This session is closed" in page.text
     assert "Predict and download" not in page.text
 
 

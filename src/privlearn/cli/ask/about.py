@@ -238,16 +238,5 @@ def _as_text(value: Any) -> str:
 
 
 COMMANDS = (
-    datasets,
-    dataset,
-    budget,
-    estimate,
-    synthetic,
-    kinds,
-    jobs,
-    cancel,
-    events,
-    approvals,
-    approve,
-    decline,
-)
+    datasets, dataset, budget, estimate, synthetic, kinds, jobs, cancel, events, approvals, approve, decline,
+)  # fmt: skip

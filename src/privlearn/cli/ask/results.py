@@ -301,15 +301,5 @@ def _read_points(path: Path | None) -> pa.Table | str | None:
 
 
 COMMANDS = (
-    release,
-    session,
-    evaluate,
-    job,
-    result,
-    predict,
-    sessions,
-    certificate,
-    close,
-    releases,
-    download,
-)
+    release, session, evaluate, job, result, predict, sessions, certificate, close, releases, download,
+)  # fmt: skip

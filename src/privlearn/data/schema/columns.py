@@ -11,12 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    Field,
-    StrictInt,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, StrictInt, field_validator, model_validator
 
 from privlearn.data.schema import public
 from privlearn.errors import SchemaError
@@ -85,10 +80,10 @@ class NumberColumn(OrderedColumn):
     def _bounds_are_ordered(self) -> NumberColumn:
         public.check_bounds(self.lower, self.upper)
         if self.period is not None and self.scale == "log":
-            raise ValueError("scale: remove it: a number with a period has no long tail")
+            raise ValueError("scale: remove it. A number with a period has no long tail")
         if self.period is not None and self.upper - self.lower > self.period * (1.0 + 1e-9):
             raise ValueError(
-                f"period ({self.period:g}) is shorter than upper - lower: state bounds of one period"
+                f"period ({self.period:g}) is shorter than upper - lower. State bounds of one period"
             )
         return self
 
@@ -152,7 +147,7 @@ class DateColumn(OrderedColumn):
     @classmethod
     def _is_a_day(cls, bound: Any) -> Any:
         if public.refuse_mark_of_order(bound) is None:
-            raise ValueError("still empty: fill in a public date, e.g. lower: 2000-01-01")
+            raise ValueError("still empty. Fill in a public date, e.g. lower: 2000-01-01")
         if isinstance(bound, datetime.datetime) or not isinstance(bound, str | datetime.date):
             raise ValueError("must be a date such as 2000-01-31")
         return bound
@@ -160,7 +155,7 @@ class DateColumn(OrderedColumn):
     @model_validator(mode="after")
     def _bounds_are_ordered(self) -> DateColumn:
         if not self.lower < self.upper:
-            raise ValueError("lower must be before upper: state wider bounds")
+            raise ValueError("lower must be before upper. State wider bounds")
         return self
 
 

@@ -87,7 +87,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         if isinstance(node, yaml.ScalarNode) and node.style is None and _AMBIGUOUS.fullmatch(node.value):
             line = node.start_mark.line + 1
             raise ValueError(
-                f"line {line}: {node.value} is read in different ways by YAML 1.1 and 1.2: put it in quotes"
+                f"line {line}: {node.value} is read in different ways by YAML 1.1 and 1.2. Put it in quotes"
             )
         return super().construct_scalar(node)
 
@@ -123,7 +123,7 @@ _QuotingDumper.add_representer(str, _represent_text)
 
 
 def _refuse_set(loader: yaml.SafeLoader, node: yaml.Node) -> None:
-    raise ValueError("a !!set has no order: write a list, [a, b]")
+    raise ValueError("a !!set has no order. Write a list, [a, b]")
 
 
 for _tag in ("set", "omap", "pairs"):

@@ -15,10 +15,7 @@ from privlearn.data.schema.schema import Schema, content_digest
 from privlearn.errors import SchemaError
 
 _SIDES, _LISTS = {"lower", "upper"}, {"values", "classes"}
-_STAND_IN: dict[type, tuple[Value, ...]] = {
-    str: ("a value", "another value"),
-    int: (0, 1),
-}
+_STAND_IN: dict[type, tuple[Value, ...]] = {str: ("a value", "another value"), int: (0, 1)}
 
 
 class Bound(NamedTuple):

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    Field,
-    StrictBool,
-    StrictStr,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, StrictBool, StrictStr, field_validator, model_validator
 
 from privlearn.data.schema.cell_grammar import ISO_DAYS
 from privlearn.data.schema.public import CompactModel
@@ -65,19 +59,8 @@ class FileFormat(CompactModel):
     sheet: Name | None = None
 
     _omitted: ClassVar[tuple[str, ...]] = (
-        *(
-            "delimiter",
-            "decimal",
-            "dates",
-            "encoding",
-            "missing",
-            "missing_in",
-            "names",
-            "trim",
-            "line_breaks",
-            "sheet",
-        ),
-    )
+        "delimiter", "decimal", "dates", "encoding", "missing", "missing_in", "names", "trim", "line_breaks", "sheet",
+    )  # fmt: skip
 
     @field_validator("delimiter")
     @classmethod
@@ -94,7 +77,7 @@ class FileFormat(CompactModel):
             "a".encode(encoding)
         except LookupError:
             raise ValueError(
-                f"{encoding!r} is not an encoding: write utf-8, latin-1, cp1252 or utf-16, for example"
+                f"{encoding!r} is not an encoding. Write utf-8, latin-1, cp1252 or utf-16, for example"
             ) from None
         return encoding
 
@@ -113,14 +96,14 @@ class FileFormat(CompactModel):
     def _are_distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"{name!r} is listed twice: give each column a different name")
+                raise ValueError(f"{name!r} is listed twice. Give each column a different name")
         return names
 
     @model_validator(mode="after")
     def _commas_have_one_meaning(self) -> FileFormat:
         if self.decimal == self.delimiter:
             raise ValueError(
-                'a comma cannot separate cells and decimals both: state the delimiter, e.g. delimiter: ";"'
+                'a comma cannot separate cells and decimals both. State the delimiter, e.g. delimiter: ";"'
             )
         return self
 

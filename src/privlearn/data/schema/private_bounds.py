@@ -90,12 +90,8 @@ class PrivateBounds(PublicModel):
     def check_covers(self, rows: int, parties: int, person: str | bool) -> None:
         """Refuse people whom the receipt does not protect: with more rows, at more parties, or counted differently.
 
-        Parameters
-        ----------
-        rows, parties : int
-            Maximum number of rows of a person, and of parties that have some of them.
-        person : str or bool
-            The column that identifies persons; True if its name is not known, False without one.
+        ``rows`` and ``parties``: maximum number of rows of a person, and of parties that have some of them.
+        ``person``: the column that identifies persons; True if its name is not known, False without one.
         """
         counted = False if self.rows_per_person > 1 else self.person
         alike = counted == person or (person is True and bool(counted))

@@ -53,10 +53,7 @@ _LIMITS = {
 def plain_problems(error: ValidationError, settings: Iterable[str]) -> Iterator[str]:
     """Yield one line per problem, with its location.
 
-    Parameters
-    ----------
-    settings : iterable of str
-        The known settings, to suggest one for a misspelled name.
+    ``settings``: the known settings, to suggest one for a misspelled name.
     """
     known = list(settings)
     by_location: dict[str, list[str]] = {}
@@ -195,7 +192,7 @@ def check_filled_bound(bound: Any) -> Any:
     """Return a bound; refuse an empty one, and true or false, which Python would read as 1 or 0."""
     if bound is None:
         raise ValueError(
-            "still empty: fill in a public bound, e.g. lower: 0 and upper: 120; or write: estimate"
+            "still empty. Fill in a public bound, e.g. lower: 0 and upper: 120; or write: estimate"
         )
     if isinstance(bound, bool):
         raise ValueError("must be a number, not true or false")
@@ -206,7 +203,7 @@ def refuse_mark(setting: Any) -> Any:
     """Return a setting; refuse the mark of one that is still to be estimated."""
     if isinstance(setting, str) and setting in ESTIMATE_LISTS:
         raise ValueError(
-            "is still to be estimated: run `privlearn discover` (Python: privlearn.discover) and use its schema"
+            "is still to be estimated. Run `privlearn discover` (Python: privlearn.discover) and use its schema"
         )
     return setting
 
@@ -214,7 +211,7 @@ def refuse_mark(setting: Any) -> Any:
 def refuse_mark_of_order(setting: Any) -> Any:
     """Return a date or an ordered list; refuse a mark, since these cannot be estimated privately."""
     if isinstance(setting, str) and setting in ESTIMATE_LISTS:
-        raise ValueError("dates and the order of values cannot be estimated privately: state them")
+        raise ValueError("dates and the order of values cannot be estimated privately. State them")
     return setting
 
 
@@ -231,9 +228,9 @@ Values = Annotated[tuple[Value, ...], BeforeValidator(refuse_mark)]
 def check_bounds(lower: float, upper: float) -> None:
     """Refuse bounds that are not in order, or so far apart that their distance overflows."""
     if not lower < upper:
-        raise ValueError(f"lower ({lower:g}) must be below upper ({upper:g}): state wider bounds")
+        raise ValueError(f"lower ({lower:g}) must be below upper ({upper:g}). State wider bounds")
     if not math.isfinite(upper - lower):
-        raise ValueError("upper - lower overflows: state narrower bounds, or use smaller units")
+        raise ValueError("upper - lower overflows. State narrower bounds, or use smaller units")
 
 
 def is_unicode(text: str) -> bool:
@@ -244,22 +241,22 @@ def is_unicode(text: str) -> bool:
 def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:
     """Return a public list of values; refuse an empty list, equal values and values of several types."""
     if not values:
-        raise ValueError(f"still empty: list every value that may occur, e.g. {example}; or write: estimate")
+        raise ValueError(f"still empty. List every value that may occur, e.g. {example}; or write: estimate")
     if len({type(value) for value in values}) > 1:
         raise ValueError(
-            "must all be of one type (text, whole numbers, or true/false): "
-            'quote text that YAML reads as something else, e.g. "yes", "no", "1"'
+            "must all be of one type (text, whole numbers, or true/false). "
+            'Quote text that YAML reads as something else, e.g. "yes", "no", "1"'
         )
     if any(isinstance(value, int) and abs(value) >= EXACT for value in values):
         raise ValueError(
-            "whole numbers of 2^53 and beyond are not exact in a column with gaps: "
-            "write them as text, in quotes, and convert the table's column to text"
+            "whole numbers of 2^53 and beyond are not exact in a column with gaps. "
+            "Write them as text, in quotes, and convert the table's column to text"
         )
     if len(set(values)) < len(values):
         repeated = ", ".join(repr(value) for value, count in Counter(values).items() if count > 1)
-        raise ValueError(f"must all be different: remove the repeated ones ({repeated})")
+        raise ValueError(f"must all be different. Remove the repeated ones ({repeated})")
     if "" in values:
-        raise ValueError("the empty text is a gap in every table: remove it, and set missing: zero")
+        raise ValueError("the empty text is a gap in every table. Remove it, and set missing: zero")
     if not all(is_unicode(value) for value in values if isinstance(value, str)):
-        raise ValueError("must be text that can be written as UTF-8: remove lone surrogates")
+        raise ValueError("must be text that can be written as UTF-8. Remove lone surrogates")
     return values

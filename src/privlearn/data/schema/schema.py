@@ -8,13 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-    model_validator,
-)
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from privlearn.data.schema.cell_grammar import BLANKS, is_code
 from privlearn.data.schema.columns import Column, expand_ranges
@@ -94,14 +88,14 @@ class Schema(CompactModel):
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
         if self.target is not None and self.target.name in self.columns:
-            raise ValueError(f"columns.{self.target.name}: is the target: remove it from columns")
+            raise ValueError(f"columns.{self.target.name}: is the target. Remove it from columns")
         if self.person is not None and self.person in self.columns:
-            raise ValueError(f"columns.{self.person}: identifies a person: remove it from columns")
+            raise ValueError(f"columns.{self.person}: identifies a person. Remove it from columns")
         if self.person is not None and self.target is not None and self.person == self.target.name:
-            raise ValueError("person: is the target: name the column that identifies a person")
+            raise ValueError("person: is the target. Name the column that identifies a person")
         if self.person is not None and self.rows_per_person > 1:
             raise ValueError(
-                "rows_per_person: remove it: the rows of a person are found by the person column and averaged"
+                "rows_per_person: remove it. The rows of a person are found by the person column and averaged"
             )
         if self.one_row_per_person and (self.person is not None or self.rows_per_person > 1):
             raise ValueError(
@@ -115,12 +109,12 @@ class Schema(CompactModel):
             return self
         name, target = self.weight.column, None if self.target is None else self.target.name
         if name in self.columns:
-            raise ValueError(f"columns.{name}: holds the weights: remove it from columns")
+            raise ValueError(f"columns.{name}: holds the weights. Remove it from columns")
         if name in (target, self.person):
-            raise ValueError("weight.column: has another role already: name the column of weights")
+            raise ValueError("weight.column: has another role already. Name the column of weights")
         if self.weight.upper is None and self.person is None:
             raise ValueError(
-                "weight.upper: missing: state a public cap of the weights, e.g. weight: {column: "
+                "weight.upper: missing. State a public cap of the weights, e.g. weight: {column: "
                 f"{name}, upper: 8}}; larger weights count as the cap"
             )
         return self
@@ -156,12 +150,12 @@ class Schema(CompactModel):
             return self
         for first, second in self.pairs:
             if first == second:
-                raise ValueError(f"pairs: {first} is paired with itself: name two columns")
+                raise ValueError(f"pairs: {first} is paired with itself. Name two columns")
             for name in (first, second):
                 if getattr(self.columns.get(name), "type", "text") == "text":
                     raise ValueError(f"pairs: {name} is not a column of numbers, dates or listed values")
         if len({frozenset(pair) for pair in self.pairs}) < len(self.pairs):
-            raise ValueError("pairs: one is listed twice: remove it")
+            raise ValueError("pairs: one is listed twice. Remove it")
         return self
 
     @classmethod

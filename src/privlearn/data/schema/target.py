@@ -55,7 +55,7 @@ class Target(public.PublicColumn):
     @classmethod
     def _is_filled_in(cls, name: Any) -> Any:
         if name is None:
-            raise ValueError("still empty: fill in the name of the column to predict")
+            raise ValueError("still empty. Fill in the name of the column to predict")
         return name
 
     @field_validator("classes")
@@ -79,14 +79,14 @@ class Target(public.PublicColumn):
     def _is_of_one_kind(self) -> Target:
         given = [bound for bound in (self.lower, self.upper) if bound is not None]
         if bool(self.classes) == bool(given):
-            raise ValueError("needs either classes, or lower and upper for a number: state one of the two")
+            raise ValueError("needs either classes, or lower and upper for a number. State one of the two")
         if len(given) == 1:
-            raise ValueError("a number needs both bounds: fill in lower and upper")
+            raise ValueError("a number needs both bounds. Fill in lower and upper")
         own, other = ("unknown", "merge", "weights", "rate", "rates"), ("typical", "spread")
         kinds = ("classes", "a number") if given else ("a number", "classes")
         for setting in own if given else other:
             if getattr(self, setting) != type(self).model_fields[setting].default:
-                raise ValueError(f"{setting}: remove it: it is for {kinds[0]}, and the target has {kinds[1]}")
+                raise ValueError(f"{setting}: remove it. It is for {kinds[0]}, and the target has {kinds[1]}")
         if given:
             public.check_bounds(*given)
         if self.typical is not None and not given[0] <= self.typical <= given[1]:
@@ -177,7 +177,7 @@ def check_merged(
     }
     every = [*classes, *(other for label, part in merged.items() for other in part if other != label)]
     if not all(isinstance(label, bool | int | str) for label in every):
-        raise ValueError("labels are text, whole numbers, or true and false: write lists of them")
+        raise ValueError("labels are text, whole numbers, or true and false. Write lists of them")
     public.distinct_values(tuple(every), "merge: {ill: [mild, severe]}")
     return merged
 
@@ -226,13 +226,13 @@ class Weight(public.CompactModel):
     def _mean_is_below_upper(self) -> Weight:
         if self.upper is None:
             if self.mean != 1.0:
-                raise ValueError("mean: remove it: without upper, weights only divide each person's rows")
+                raise ValueError("mean: remove it. Without upper, weights only divide each person's rows")
             return self
         if self.mean > self.upper:
-            raise ValueError(f"mean ({self.mean:g}) must not exceed upper ({self.upper:g}): state their mean")
+            raise ValueError(f"mean ({self.mean:g}) must not exceed upper ({self.upper:g}). State their mean")
         if "mean" not in self.model_fields_set and self.upper > _LIKELY_MEAN:
             raise ValueError(
-                f"upper ({self.upper:g}) is far above 1: state the approximate mean of the weights too, from public "
+                f"upper ({self.upper:g}) is far above 1. State the approximate mean of the weights too, from public "
                 "knowledge, such as mean: 1500 (population / records)"
             )
         return self

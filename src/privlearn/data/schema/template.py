@@ -19,12 +19,7 @@ from privlearn.data.sources.csv_files import csv_header, guess_types
 from privlearn.data.sources.detection import detect_format
 from privlearn.data.sources.directories import check_same_columns, list_files, partition
 from privlearn.data.sources.files import is_parquet, parquet_schema
-from privlearn.data.sources.program_files import (
-    WORKBOOKS,
-    is_program_file,
-    read_program_file,
-    visible_sheets,
-)
+from privlearn.data.sources.program_files import WORKBOOKS, is_program_file, read_program_file, visible_sheets
 from privlearn.data.sources.schema_columns import less_like_a_person, looks_like_identifier
 from privlearn.data.sources.table import is_number, refuse_repeated_names, safely
 from privlearn.errors import InvalidParameter
@@ -107,7 +102,7 @@ def schema_template(
     form = FileFormat(sheet=sheet) if _states_types(first) else detect_format(first, names)
     if names and (form == PLAIN or _states_types(first)):
         raise InvalidParameter(
-            f"--names is for text files without a line of names. {first.name} has names: omit it."
+            f"--names is for text files without a line of names. {first.name} has names. Omit it."
         )
     columns = _columns_of_all(root, files, form)
     identifiers = [name for name, _ in columns if looks_like_identifier(name)]

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
         in_memory,
         read_each,
     )
-    from privlearn.data.sources.schema_columns import (
-        looks_like_identifier,
-        refuse_unclear_persons,
-        rules_of,
-    )
+    from privlearn.data.sources.schema_columns import looks_like_identifier, refuse_unclear_persons, rules_of
     from privlearn.data.sources.table import as_array
     from privlearn.data.sources.workbook_check import check_sheet
 else:

@@ -197,8 +197,5 @@ def _storage(endpoint: str | None, region: str | None, authority: str | None) ->
     """Return a connection, which looks up its keys itself."""
     parts = urlsplit("https:" if endpoint is None else check_endpoint(endpoint))
     return arrow_fs.S3FileSystem(
-        region=region,
-        endpoint_override=parts.netloc or None,
-        scheme=parts.scheme,
-        tls_ca_file_path=authority,
+        region=region, endpoint_override=parts.netloc or None, scheme=parts.scheme, tls_ca_file_path=authority
     )

@@ -28,17 +28,10 @@ IRREGULAR = "{} is not a regular CSV file. Every line must have as many cells as
 
 
 class CsvRows(TableSource):
-    """A CSV file or text under a schema, read in pieces.
+    """A CSV file or text under a schema, read in pieces; ``label`` is its name in messages.
 
-    Parameters
-    ----------
-    source : path or bytes
-        It starts with a line of column names, unless the schema's file format states them. Names of files may end in
-        .gz, .bz2 or .zst.
-    label : str
-        Its name in messages.
-    schema : Schema
-        Its ``file`` states the delimiter, and how numbers and gaps are written.
+    It starts with a line of column names, unless the schema's ``file`` states them. Names of files may end in .gz, .bz2
+    or .zst.
     """
 
     def __init__(self, source: TablePath | bytes, label: str, schema: Schema) -> None:
@@ -252,7 +245,7 @@ def _plain_table(table: pa.Table, form: FileFormat) -> pa.Table:
     for index, name in enumerate(table.column_names):
         column, label = table.column(index), f"column {name!r}"
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_nested(kind) or _is_binary(kind):
+        if pa.types.is_nested(kind) or "binary" in str(kind):
             raise DataError(
                 f"{label} holds {type_name(kind)}, which a .csv file cannot store. Write .parquet, or drop the column."
             )
@@ -261,11 +254,6 @@ def _plain_table(table: pa.Table, form: FileFormat) -> pa.Table:
         elif is_text(kind):
             _check_line_ends(plain_column(column), form, label)
     return table
-
-
-def _is_binary(kind: Any) -> bool:
-    types = pa.types
-    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 
 
 def _check_line_ends(text: Any, form: FileFormat, label: str) -> None:

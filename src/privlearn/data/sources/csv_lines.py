@@ -25,7 +25,7 @@ from privlearn.imports import pa
 PIECE = 1 << 23  # bytes of text that are read at once; no record may be longer
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _BLANK = tuple(b" \t\xa0")  # the last is the end of a no-break space
-_CUT_OFF = "{} cannot be read to its end. It may be cut off or damaged: write it again."
+_CUT_OFF = "{} cannot be read to its end. It may be cut off or damaged. Write it again."
 _QUOTES = (
     "{} has a record whose quotes do not match. A cell that begins with a quote must end with one, before the next "
     'delimiter or line end, and a quote inside it is written twice, "like ""this""". Correct the file'

@@ -29,10 +29,7 @@ def detect_format(path: TablePath, names: Sequence[str] = ()) -> FileFormat:
     The result goes into a template that the holder reviews. It has a few bits about the rows (is there a ``?``, is the
     text UTF-8), which show how the file was exported; the holder can delete them.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        The columns' names, if the first line does not have them.
+    ``names``: the columns' names, if the first line does not have them.
     """
     start = safely(lambda: _start(path), f"{path} cannot be read. It may be cut off or damaged.")
     encoding = _encoding(start)

@@ -139,14 +139,7 @@ def _kind(type_: Any) -> str | None:
 
 
 class UnchangedFile(TableSource):
-    """The rows of a file; raises an error in the first pass that sees a changed file.
-
-    Parameters
-    ----------
-    rows : RowSource
-        Reads the file.
-    path : Path or StoredPath
-    """
+    """The rows of a file; raises an error in the first pass that sees a changed file."""
 
     def __init__(self, rows: RowSource[pa.Table], path: TablePath) -> None:
         self._rows, self._path = rows, path

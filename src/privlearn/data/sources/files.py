@@ -35,7 +35,7 @@ from privlearn.data.sources.table import as_source, as_table, column_names, safe
 from privlearn.errors import DataError, did_you_mean
 from privlearn.imports import pa, parquet
 
-NO_PARQUET = "{} cannot be read as Parquet. It may be cut off or damaged: write it again."
+NO_PARQUET = "{} cannot be read as Parquet. It may be cut off or damaged. Write it again."
 _COMPRESSED = (".gz", ".bz2", ".zst")
 TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 
@@ -85,7 +85,7 @@ def open_records(path: str | TablePath, schema: SchemaLike) -> RowSource[pa.Tabl
 
 
 def check_columns(path: str | TablePath, schema: Schema, required: Iterable[str], reason: str) -> None:
-    """Refuse files without one of the required columns; the reason ends the message, and says what to do."""
+    """Refuse files without one of the required columns; the reason ends the message, with the advice."""
     root, files = list_files(table_path(path))
     for file in files:
         names = [*names_in(file, schema.file), *partition(file, root)]

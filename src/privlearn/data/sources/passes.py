@@ -1,8 +1,8 @@
 """Passes over rows: their progress, work on several blocks at a time, and numbers that are stored between two passes.
 
 Progress depends on the rows (on the number of passes a solver needs, above all), so only the trusted side may see it.
-What does not fit into memory goes to temporary files without a name, in the directory that `spill_to` chooses. Nobody
-else can open such a file, and the system removes it when its owner, or the process, ends.
+What does not fit into memory goes to temporary files without a name, in the directory that `spill_to` chooses. No other
+process can open such a file, and the system removes it when its owner, or the process, ends.
 """
 
 from __future__ import annotations

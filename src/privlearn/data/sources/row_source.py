@@ -87,12 +87,7 @@ class TableRows(TableSource):
 
 
 class BatchRows(TableSource):
-    """Tables from an iterator, which can be read only once.
-
-    Parameters
-    ----------
-    tables : iterator of pyarrow.Table
-    """
+    """Tables from an iterator, which can be read only once."""
 
     def __init__(self, tables: Iterator[pa.Table]) -> None:
         self._first = next(tables, None)  # its columns are checked before a row is read
@@ -134,11 +129,7 @@ class JoinedRows(TableSource):
 class SelectedRows(TableSource):
     """Some rows of a source, in its order.
 
-    Parameters
-    ----------
-    source : RowSource
-    selected : array of bool
-        For each row of the source, whether it belongs to the selection.
+    ``selected``: for each row of the source, whether it belongs to the selection.
     """
 
     def __init__(self, source: RowSource[pa.Table], selected: NDArray[np.bool_]) -> None:
@@ -224,14 +215,8 @@ class UnexpandedRows(ABC):
 class Tables(Protocol):
     """Coordinates in which products with a block of rows are fast; `encoding.lookup_rows` implements them.
 
-    Attributes
-    ----------
-    width : int
-        Number of coordinates.
-    max_rows : int
-        Maximum number of rows of a block.
-    product_depth, sum_depth : int
-        Maximum number of roundings of a term in a row's product, and in a sum over a block's rows.
+    ``width``: number of coordinates. ``max_rows``: maximum number of rows of a block. ``product_depth`` and
+    ``sum_depth``: maximum number of roundings of a term in a row's product, and in a sum over a block's rows.
     """
 
     width: int

@@ -190,8 +190,8 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
     if identifiers:
         raise SchemaError(
             f"columns are named like identifiers ({', '.join(map(repr, identifiers[:MAX_NAMES]))}), and the schema "
-            "does not say what a person is. If a person may have several rows, write in the schema which column "
-            f"tells people apart, for example `person: {identifiers[0]}` (not one that numbers visits or codes): "
+            "does not state what a person is. If a person may have several rows, write in the schema which column "
+            f"identifies people, for example `person: {identifiers[0]}` (not one that numbers visits or codes): "
             "otherwise people are protected less than the certificate states. If every row is a different person, "
             "write `one_row_per_person: true`."
         )

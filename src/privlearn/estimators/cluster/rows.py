@@ -66,7 +66,7 @@ class Cluster:
         files = {"ca": ca, "certificate": certificate, "key": key}
         if address.startswith("tls://") and None in files.values():
             raise InvalidParameter(
-                f"a cluster at {address} requires a certificate: give ca, certificate and key, three PEM files"
+                f"a cluster at {address} requires a certificate. Give ca, certificate and key, three PEM files"
             )
         for name, file in files.items():
             if file is not None and not Path(file).is_file():
@@ -235,11 +235,11 @@ class FeaturesOnCluster(EncodedRows):
 def check_loss(smoothness: float) -> None:
     """Raise InvalidParameter for a loss that cannot be solved by sums over partitions."""
     if math.isinf(smoothness):
-        raise InvalidParameter("loss='hinge' needs all rows in memory: use loss='huber_hinge' on a cluster")
+        raise InvalidParameter("loss='hinge' needs all rows in memory. Use loss='huber_hinge' on a cluster")
 
 
 def _refuse() -> NoReturn:
     raise InvalidParameter(
-        "this needs rows in memory, and they stay on the cluster: fit PrivateLogisticRegression, PrivateSVC or "
+        "this needs rows in memory, and they stay on the cluster. Fit PrivateLogisticRegression, PrivateSVC or "
         "PrivateRegressor there, without a kernel, and search with a method that does not divide the rows"
     )

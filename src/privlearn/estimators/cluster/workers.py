@@ -39,7 +39,7 @@ class WorkerProperties:
         """Raise ClusterError for another version, or a worker that may write rows to its disk."""
         if self.version != version:
             raise ClusterError(
-                f"worker {address} has privlearn {self.version}, the caller {version}: install the same everywhere"
+                f"worker {address} has privlearn {self.version}, the caller {version}. Install the same everywhere"
             )
         if self.spills:
             raise ClusterError(
@@ -51,7 +51,7 @@ def check_address(address: str) -> None:
     """Refuse a cluster that would send rows in the clear, unless it is this machine."""
     if not (address.startswith("tls://") or is_local(address)):
         raise InvalidParameter(
-            f"a cluster at {address} sends rows in the clear: use tls://HOST:PORT, with a certificate for the "
+            f"a cluster at {address} sends rows in the clear. Use tls://HOST:PORT, with a certificate for the "
             "scheduler, each worker and you; docs/how-to/cluster.md shows how"
         )
 
@@ -72,7 +72,7 @@ def check_client(client: Client) -> None:
     check_address(str(client.scheduler.address))
     workers = check_workers(client)
     if not workers:
-        raise ClusterError(f"the cluster at {client.scheduler.address} has no workers: start some")
+        raise ClusterError(f"the cluster at {client.scheduler.address} has no workers. Start some")
     answers = {
         worker: client.submit(WorkerProperties.here, workers=[worker], pure=False) for worker in workers
     }
@@ -94,7 +94,7 @@ def _properties(answer: Future, worker: str) -> WorkerProperties:
     except Exception as error:
         kind = type(error).__name__
     raise ClusterError(
-        f"worker {worker} did not report its privlearn version ({kind}): install privlearn[dask] {__version__} for it"
+        f"worker {worker} did not report its privlearn version ({kind}). Install privlearn[dask] {__version__} for it"
     )
 
 

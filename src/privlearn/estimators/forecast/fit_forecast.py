@@ -283,6 +283,6 @@ def calibrate_fit(work: Fit, rows: int, guarantee: Guarantee) -> ReleaseMechanis
     mechanism = work.at_size(rows, guarantee).calibrate(guarantee)
     if mechanism.answers_questions:
         raise InvalidParameter(
-            f"mechanism={mechanism.name!r} has no forecast: use 'auto', 'objective', 'output', 'function_release'"
+            f"mechanism={mechanism.name!r} has no forecast. Use 'auto', 'objective', 'output', 'function_release'"
         )
     return mechanism

@@ -99,25 +99,25 @@ def _check_values(name: str, values: Any) -> None:
         raise InvalidParameter(f"the grid's {name} must be a list of values, e.g. {name}=[...]")
     values = list(values)
     if not values:
-        raise InvalidParameter(f"the grid's {name} is empty: list at least one value")
+        raise InvalidParameter(f"the grid's {name} is empty. List at least one value")
     if any(isinstance(value, numbers.Real) and math.isnan(value) for value in values):
-        raise InvalidParameter(f"the grid's {name} has a NaN: remove it")
+        raise InvalidParameter(f"the grid's {name} has a NaN. Remove it")
 
 
 def _check_number(candidates: list[Parameters]) -> None:
     if not any(candidates):
         raise InvalidParameter(
-            "param_grid is empty: list the values to try, e.g. {'regularization': [0.001, 0.01]}"
+            "param_grid is empty. List the values to try, e.g. {'regularization': [0.001, 0.01]}"
         )
     if len(candidates) == 1:
         raise InvalidParameter(
-            "param_grid has one candidate, so there is nothing to choose: set its values on the estimator and fit it "
+            "param_grid has one candidate, so there is nothing to choose. Set its values on the estimator and fit it "
             "directly, with the whole epsilon"
         )
     for index, candidate in enumerate(candidates):
         if any(same_parameters(candidate, other) for other in candidates[:index]):
             raise InvalidParameter(
-                "param_grid lists a candidate twice: remove the repetition, which would cost budget"
+                "param_grid lists a candidate twice. Remove the repetition, which would cost budget"
             )
 
 

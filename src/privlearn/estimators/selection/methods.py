@@ -58,7 +58,7 @@ def score_on_all(
 ) -> Method:
     """Return a search whose trials fit and score on all records: each candidate once, or random ones until a stop."""
     if candidates.work(0).rows.total < len(candidates):
-        raise DataError("param_grid has more candidates than there are records: give fewer")
+        raise DataError("param_grid has more candidates than there are records. Give fewer")
     trials = TRIALS_PER_CANDIDATE * len(candidates) if expected_trials is None else expected_trials
     search: EveryCandidate | RandomStopping
     if method == "every_candidate" or (

@@ -218,12 +218,12 @@ class PrivateGridSearch(BaseEstimator):
         if "centre" in settings:  # all candidates are judged on the same rows
             if settings["centre"] is True or "centre" in parameters:
                 raise InvalidParameter(
-                    "a search does not centre rows: leave centre out, here and in param_grid"
+                    "a search does not centre rows. Leave centre out, here and in param_grid"
                 )
             settings["centre"] = False
         if settings.get("probability"):
             raise InvalidParameter(
-                "a search does not estimate probabilities: leave probability out, here and in param_grid"
+                "a search does not estimate probabilities. Leave probability out, here and in param_grid"
             )
         candidate = type(self.estimator)(**settings)
         candidate.releases_statistics = False  # all candidates are judged on the same targets

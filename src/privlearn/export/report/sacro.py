@@ -2,7 +2,7 @@
 
 SACRO-ML's review reads one JSON object: properties of the model at its top, as in the files that describe a target,
 and one entry per attack (AI-SDC/SACRO-ML, its ``attack_report_formatter`` module). The entry written here is not an
-attack. It has bounds that hold for every attack, whatever it knows, and therefore no ``attack_experiment_logger``:
+attack. It has bounds that hold for every attack with any knowledge, and therefore no ``attack_experiment_logger``:
 the review would count that as an attack that was run and found nothing.
 """
 

@@ -87,7 +87,7 @@ class TestDataDependentLearner(AnsweringMechanism):
     ) -> TestDataDependentLearner:
         cls.check_combination(noise, calibration)
         if points is None:
-            raise InvalidParameter("mechanism='tddl' answers at public points: pass public_points=table")
+            raise InvalidParameter("mechanism='tddl' answers at public points. Pass public_points=table")
         task = task.certifiable()
         unit = cls(task, guarantee, noise, calibration, math.nan, points)
         scale = unit._min_scale() if guarantee.is_private else 0.0
@@ -152,7 +152,7 @@ class TestDataDependentLearner(AnsweringMechanism):
     def _check(self, probes: Any) -> Array:
         if probes is None:
             raise DataError(
-                "tddl answers public probes: give the oracle the features of public points, one per row"
+                "tddl answers public probes. Give the oracle the features of public points, one per row"
             )
         points = check_probes(probes, self.task.dimension)
         if len(points) != self.probes_count:

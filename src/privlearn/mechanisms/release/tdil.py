@@ -87,7 +87,7 @@ class TestDataIndependentLearner(AnsweringMechanism):
 
     def __post_init__(self) -> None:
         if self.guarantee.is_private and self.guarantee.delta == 0:
-            raise InvalidParameter("tdil answers with Gaussian noise, which needs delta > 0: pass delta=1e-6")
+            raise InvalidParameter("tdil answers with Gaussian noise, which needs delta > 0. Pass delta=1e-6")
         super().__post_init__()
         object.__setattr__(self, "rounds", whole_number(self.rounds, "rounds"))
 

@@ -63,7 +63,7 @@ class PaperTDIL(TestDataIndependentLearner):
 
     def __post_init__(self) -> None:
         if self.guarantee.is_private and self.guarantee.delta == 0:
-            raise InvalidParameter("tdil_jt13 rests on log(4 / delta): pass delta=1e-6")
+            raise InvalidParameter("tdil_jt13 rests on log(4 / delta). Pass delta=1e-6")
         super().__post_init__()
 
     @classmethod

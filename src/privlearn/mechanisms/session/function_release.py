@@ -211,7 +211,7 @@ class FunctionRelease(SessionMechanism):
         if not guarantee.is_private:
             return cls(kernel_task, guarantee, 0.0)
         if guarantee.delta == 0:
-            raise InvalidParameter("function release needs delta > 0: pass Guarantee(epsilon, 1e-6)")
+            raise InvalidParameter("function release needs delta > 0. Pass Guarantee(epsilon, 1e-6)")
         ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
         return cls(kernel_task, guarantee, _distance(kernel_task) / (ratio - _grid_ratio(kernel_task)))
 

@@ -322,7 +322,7 @@ def _check(kernel_task: KernelTask, guarantee: Guarantee) -> None:
     if not guarantee.is_private:
         raise InvalidParameter("PINP needs a finite epsilon. Without privacy, use the learner itself.")
     if guarantee.delta == 0:
-        raise InvalidParameter("PINP needs delta > 0: pass Guarantee(epsilon, 1e-6)")
+        raise InvalidParameter("PINP needs delta > 0. Pass Guarantee(epsilon, 1e-6)")
 
 
 def _check_sizes(queries: int, failure: float) -> None:

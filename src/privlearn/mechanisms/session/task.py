@@ -165,7 +165,7 @@ def session_mechanism(name: str, mode: str = "tight") -> Any:
         if kind.mode == mode:
             return kind
     modes = ", ".join(kind.mode for kind in named)
-    raise InvalidParameter(f"mechanism={name!r} has the modes {modes}, not {preview(mode)}: leave mode out")
+    raise InvalidParameter(f"mechanism={name!r} has the modes {modes}, not {preview(mode)}. Leave mode out")
 
 
 def kernel_rounding(kernel: Kernel, dimension: int) -> float:
@@ -181,6 +181,6 @@ def kernel_rounding(kernel: Kernel, dimension: int) -> float:
         settings = "".join(f" {name}={getattr(kernel, name):g}" for name in kernel.settings)
         raise InvalidParameter(
             f"the kernel {kernel.name!r} with{settings} on {dimension} features cannot be computed precisely enough "
-            "for the guarantee: use a smaller gamma or degree"
+            "for the guarantee. Use a smaller gamma or degree"
         )
     return bound

@@ -92,7 +92,7 @@ class NoisyCurvature(Mechanism):
             return cls(task, guarantee, 0.0, 0.0)
         if guarantee.delta == 0.0:
             raise InvalidParameter(
-                "the curvature gets Gaussian noise, which needs delta > 0: pass delta=1e-6 (well below 1/n)"
+                "the curvature gets Gaussian noise, which needs delta > 0. Pass delta=1e-6 (well below 1/n)"
             )
         whole = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
         unit = cls(task, guarantee, math.nan, math.nan)

@@ -208,7 +208,7 @@ def _zcdp_budget(guarantee: Guarantee, rare: float) -> float:
         return 0.0
     epsilon = guarantee.epsilon + math.log1p(-rare)
     if epsilon <= 0:
-        raise InvalidParameter("delta is larger than epsilon: pass a delta well below 1/n, such as 1e-6")
+        raise InvalidParameter("delta is larger than epsilon. Pass a delta well below 1/n, such as 1e-6")
     return zcdp_budget(epsilon, guarantee.delta - rare) * (1.0 - MARGIN)
 
 

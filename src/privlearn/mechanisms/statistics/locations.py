@@ -65,7 +65,7 @@ class Grid:
         if not (self.lower < self.upper and math.isfinite(self.upper - self.lower)):
             raise InvalidParameter("a grid needs two finite bounds, the lower one first")
         if (self.upper - self.lower) * self.finest == 0.0:
-            raise InvalidParameter("the bounds are too close for floating point: use a smaller unit")
+            raise InvalidParameter("the bounds are too close for floating point. Use a smaller unit")
         if not self.lower <= self.origin <= self.upper:
             raise InvalidParameter("the origin of a grid must lie between its bounds")
         whole_number(self.cells, "cells")

@@ -91,7 +91,7 @@ class NoisyScoring(NoisyCounts):
         if len(self.kinds) != len(self.cells) or not set(self.kinds) <= {COUNTS, VECTOR, MATRIX}:
             raise InvalidParameter("kinds must state counts, vector or matrix for each sum")
         if self.rows_per_person != 1:
-            raise InvalidParameter("rows_per_person must be 1: name the column of persons in the schema")
+            raise InvalidParameter("rows_per_person must be 1. Name the column of persons in the schema")
 
     @classmethod
     def of_sums(cls, guarantee: Guarantee, records: int, sums: Sequence[tuple[str, int, float]]) -> Self:

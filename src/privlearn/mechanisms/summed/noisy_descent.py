@@ -93,7 +93,7 @@ class NoisyDescent(summed.SummedMechanism):
         cls.check_combination(noise, calibration)
         if guarantee.is_private and guarantee.delta == 0:
             raise InvalidParameter(
-                "noisy descent adds Gaussian noise, which needs delta > 0: pass delta=1e-6"
+                "noisy descent adds Gaussian noise, which needs delta > 0. Pass delta=1e-6"
             )
         if rounds is None:
             rounds = _default_rounds(task, guarantee, calibration, summed.surplus(parties, shares))

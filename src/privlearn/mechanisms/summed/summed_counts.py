@@ -102,8 +102,8 @@ class SummedCounts(NoisyCounts):
     ) -> SummedCounts:
         if not guarantee.is_private or guarantee.delta == 0:
             raise InvalidParameter(
-                "counts of several holders get Gaussian noise, which needs a finite epsilon and delta > 0: "
-                "say delta = 1e-6"
+                "counts of several holders get Gaussian noise, which needs a finite epsilon and delta > 0. "
+                "Set delta = 1e-6"
             )
         target = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
         ratio = check_remaining(target - grid_ratio(sum(cells)))

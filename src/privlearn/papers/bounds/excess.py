@@ -22,12 +22,7 @@ from privlearn.papers.bounds.finite import check_counts, check_failure, sensitiv
 class Bound:
     """A bound as a paper prints it, and the sharp one.
 
-    Attributes
-    ----------
-    printed : float
-        As the paper prints it.
-    sharp : float
-        The paper's argument with exact quantiles; proved and tested.
+    ``printed``: as the paper prints it. ``sharp``: the paper's argument with exact quantiles; proved and tested.
     """
 
     printed: float

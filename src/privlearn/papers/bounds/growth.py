@@ -18,15 +18,8 @@ from privlearn.papers.bounds.finite import check_counts, check_failure
 class Sizes:
     """The public numbers that bounds depend on.
 
-    Attributes
-    ----------
-    rows, columns, queries : int
-        Records, encoded columns, and questions asked of a session or public points.
-    epsilon : float
-    excess : float
-        Allowed excess over the best loss.
-    failure : float
-        Probability with which a bound may fail.
+    ``rows``, ``columns``, ``queries``: records, encoded columns, and questions asked of a session or public points.
+    ``excess``: allowed excess over the best loss. ``failure``: probability with which a bound may fail.
     """
 
     rows: int

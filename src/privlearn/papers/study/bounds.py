@@ -160,7 +160,7 @@ def _risk(what: str, source: str, bound: bounds.Bound | None, trivial: float) ->
     return what, f"{bound.sharp:.3g}", f"{source} (printed: {bound.printed:.3g}){useful}"
 
 
-HEADING = ("bound", "of what", "rows x 2", "epsilon x 2", "columns x 2", "excess / 2", "says")
+HEADING = ("bound", "of what", "rows x 2", "epsilon x 2", "columns x 2", "excess / 2", "meaning")
 
 
 def growth_lines(case: Case) -> list[tuple[str, ...]]:

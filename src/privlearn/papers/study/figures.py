@@ -75,11 +75,7 @@ def _draw_privacy(axes: Any, case: Case) -> None:
     strengths = np.geomspace(_weakest(case), max(1.0, case.regularization), BOUND_POINTS)
     cases = [case.at(regularization=float(strength)) for strength in strengths]
     axes.plot(
-        strengths,
-        [at.upper_bound for at in cases],
-        color=BLUE,
-        linewidth=2,
-        label="Laplace noise achieves",
+        strengths, [at.upper_bound for at in cases], color=BLUE, linewidth=2, label="Laplace noise achieves"
     )
     if case.ball_bound is not None:
         axes.plot(

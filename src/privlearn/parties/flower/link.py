@@ -124,10 +124,7 @@ class LinkGrid(InMemoryGrid):
 class FlowerLink:
     """A SuperLink with one run and one node for each party of the agreement.
 
-    Attributes
-    ----------
-    nodes : list of int
-        The parties' node numbers, in the agreement's order.
+    ``nodes``: the parties' node numbers, in the agreement's order.
     """
 
     def __init__(self, agreement: Agreement) -> None:

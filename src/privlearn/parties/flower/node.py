@@ -108,15 +108,8 @@ class CoordinatorsClock:
 class FlowerNode:
     """A connection to the coordinator's SuperLink, over TLS and authenticated on both sides.
 
-    Parameters
-    ----------
-    address : str
-        Host and port.
-    certificate : Path
-        The coordinator's certificate, or that of the authority which signed it.
-    identity : Identity
-    report : callable, optional
-        Called with what the party waits for.
+    ``address``: host and port. ``certificate``: the coordinator's certificate, or that of the authority which signed
+    it. ``report``: called with what the party waits for.
     """
 
     def __init__(

@@ -77,12 +77,8 @@ class Party(Answers):
 class CountedParty(Answers):
     """PRIVATE: a vector that was computed once, such as one party's counts.
 
-    Parameters
-    ----------
-    vector : array of shape (length of the question,)
-        The exact part of the sum.
-    share : float
-        The party's part of all records.
+    ``vector`` (array of shape (length of the question,)): the exact part of the sum. ``share``: the party's part of
+    all records.
     """
 
     def __init__(self, vector: Array, share: float) -> None:

@@ -26,15 +26,8 @@ from privlearn.release.run_record import RunRecord
 class CoordinatorRun(NoisySums):
     """One run of an agreement, which asks it for noisy sums.
 
-    Parameters
-    ----------
-    agreement : Agreement
-    identity : Identity
-    exchange : callable
-    report : callable
-        Called with each line of progress.
-    journal : Journal, optional
-        Checkpoint from which an interrupted run continues; without one a run cannot be resumed.
+    ``report``: called with each line of progress. ``journal``: checkpoint from which an interrupted run continues;
+    without one a run cannot be resumed.
     """
 
     def __init__(

@@ -33,17 +33,9 @@ NO_GAIN = 0.01
 class PartyGain:
     """Expected errors of one party, alone with its own records and together with the others.
 
-    Attributes
-    ----------
-    party : str
-    records : int
-        Declared records.
-    alone, together : float
-        Excess over the best model: of the share of wrong answers or, for a number, of the root mean square error, in
-        its units.
-    gain : float
-        ``alone - together``, as a share of what the best model gains over guessing.
-    verdict : {"gains", "gains little", "gains nothing"}
+    ``records``: declared records. ``alone`` and ``together``: excess over the best model: of the share of wrong
+    answers or, for a number, of the root mean square error, in its units. ``gain``: ``alone - together``, as a share
+    of what the best model gains over guessing.
     """
 
     party: str

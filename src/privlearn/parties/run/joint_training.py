@@ -71,7 +71,7 @@ def _targets_without_rows(target: Target) -> Targets:
 def _check_loss(name: str | None, info: ValidationInfo) -> str:
     """Return the loss, or the default one; refuse a loss that does not fit the target and the algorithm."""
     if "table_schema" not in info.data or "algorithm" not in info.data:
-        raise ValueError("depends on schema and algorithm: correct those first")
+        raise ValueError("depends on schema and algorithm. Correct those first")
     target = info.data["table_schema"].target
     if target is None:
         return name or ""  # the validator of the whole agreement refuses it

@@ -220,9 +220,8 @@ class PartyRun:
             raise ProtocolError("the coordinator's agreement differs from this party's")
         if len(run) != RUN_BYTES:
             raise ProtocolError("the coordinator's name for the run is malformed")
-        if (
-            constants != self._agreement.constants_digest
-        ):  # or this party would refuse the result at full cost
+        # With other constants this party would refuse the result, after the full cost.
+        if constants != self._agreement.constants_digest:
             raise ProtocolError(
                 "this party and the coordinator compute different constants from the agreement. Install the same "
                 "versions of privlearn, numpy and scipy. Nothing was signed or spent"

@@ -34,13 +34,7 @@ from privlearn.parties.run.agreement import Agreement
 class RunBudget:
     """One party's cost of one run.
 
-    Parameters
-    ----------
-    agreement : Agreement
-    name : str
-        The party's name.
-    ledger : Ledger, optional
-        Without one nothing is charged.
+    ``name``: the party's name. ``ledger``: without one nothing is charged.
     """
 
     def __init__(self, agreement: Agreement, name: str, ledger: Ledger | None) -> None:

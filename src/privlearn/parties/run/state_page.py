@@ -1,7 +1,7 @@
 """StatePage: the coordinator's view of a run, for a browser on the same machine; it accepts no commands.
 
-It shows the lines of the coordinator's screen: who signed, who is missing, which sum was opened at what cost. Nothing
-on it depends on a record beyond those sums.
+It shows the lines of the coordinator's screen: signatures, missing parties, and the cost of each opened sum. Nothing on
+it depends on a record beyond those sums.
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ time { color: var(--muted); font-variant-numeric: tabular-nums; }
 class StatePage:
     """The summary of an agreement and the lines reported in its run so far.
 
-    Parameters
-    ----------
-    agreement : Agreement
-    report : callable
-        Called with every line too: the coordinator's screen.
+    ``report``: called with every line too: the coordinator's screen.
     """
 
     def __init__(self, agreement: Agreement, report: Report) -> None:

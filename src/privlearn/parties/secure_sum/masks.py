@@ -111,15 +111,8 @@ def open_secrets(
 ) -> OpenedKeys:
     """Recover one key of each owner; every revealed share is checked, so false ones do no harm.
 
-    Parameters
-    ----------
-    answers : mapping of party to bytes
-        A share for each owner, in the order of ``proofs``.
-    proofs : mapping of owner to Proof
-    indices : mapping of owner to int
-        Index of the key to open among the owner's shared keys (`key_index`).
-    threshold : int
-        Number of shares that open a key.
+    ``answers``: a share for each owner, in the order of ``proofs``. ``indices``: index of the key to open among the
+    owner's shared keys (`key_index`). ``threshold``: number of shares that open a key.
     """
     opened, liars = dict[int, bytes](), set[int]()
     for number, (owner, proof) in enumerate(proofs.items()):
@@ -144,7 +137,7 @@ def question_digest(books: Mapping[int, KeyBook], question: bytes) -> bytes:
 
     The keys are fresh in every run, so a vector of another run is refused, even if that run has the same name.
     """
-    # All parties hash the books in one order, whatever order they arrived in.
+    # All parties hash the books in the same order, not in the order in which they arrived.
     keys = hashlib.sha256(b"".join(books[number].to_bytes() for number in sorted(books))).digest()
     return hashlib.sha256(b"privlearn asked" + keys + question).digest()
 

@@ -226,7 +226,8 @@ class PartyNoise:
     **Theorem** (docs/theory/secure-sum.md, "Noise in whole vectors"). With b of density exp(-|b| / s), s being
     ``whole_scale``, the party sends the integers nearest to (x + b) / step, its Gaussian share added to them, modulo
     2^64. The sum x + b is rounded exactly, once, and the rest is a function of the result and of independent draws. So
-    the privacy loss of this message between two vectors x at distance D is at most D / s, whatever other parties send.
+    the privacy loss of this message between two vectors x at distance D is at most D / s for any messages of other
+    parties.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Shamir's shares of the round keys, and the proof that they are shares of the advertised keys.
 
 Without a proof, a dishonest party could deal shares from which its key cannot be recovered. The others would be
-charged for a question whose sum nobody can open, and could not tell who is to blame. The proof is part of the keys that
+charged for a question whose sum cannot be opened, and could not identify that party. The proof is part of the keys that
 a party signs, and is checked before anything is charged (docs/theory/secure-sum.md, "Shares that can be checked").
 """
 
@@ -236,7 +236,7 @@ def _commitment(session: SumSession, dealer: int, receiver: int, index: int, sha
 
 
 def _numbers(content: bytes, count: int) -> tuple[int, ...]:
-    """Return pseudorandom numbers below 2^128 that everybody can compute from the content."""
+    """Return pseudorandom numbers below 2^128 that any party can compute from the content."""
     seed = hashlib.sha256(b"privlearn proof of shares: " + content).digest()
     digests = (hashlib.sha256(seed + struct.pack(">I", number)).digest() for number in range(count))
     return tuple(int.from_bytes(digest[:_CHALLENGE_BYTES]) for digest in digests)

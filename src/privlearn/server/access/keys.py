@@ -48,14 +48,9 @@ _COLUMNS = [column for column in keys.c if column.name != "secret_hash"]
 class Caller:
     """The authenticated caller of a request.
 
-    Attributes
-    ----------
-    key_id : str
-    role : {"holder", "analyst", "approver", "auditor", "monitor"}
-    person : str
-        The owner of the key, or the person signed in at the provider; empty for a key of the holder or of a monitor.
-    datasets : frozenset of str or None
-        The data sets that the key is restricted to; ``None``: all of which the analyst has a share, or all.
+    ``person``: the owner of the key, or the person signed in at the provider; empty for a key of the holder or of a
+    monitor. ``datasets``: the data sets that the key is restricted to; ``None``: all of which the analyst has a
+    share, or all.
     """
 
     key_id: str
@@ -111,16 +106,8 @@ def create_key(
 ) -> str:
     """Create a key and return it; it cannot be shown again.
 
-    Parameters
-    ----------
-    store : str
-    role : {"holder", "analyst", "approver", "auditor", "monitor"}
-    person : str, optional
-        Name of the analyst, approver or auditor.
-    datasets : sequence of str, optional
-        Restricts the key of an analyst or approver to these data sets.
-    expires : datetime, optional
-        With a time zone.
+    ``person``: name of the analyst, approver or auditor. ``datasets``: restricts the key of an analyst or approver to
+    these data sets. ``expires``: with a time zone.
     """
     with excluding(store, LOCK) as connection:
         return insert_key(connection, role, person, datasets, expires)

@@ -28,15 +28,8 @@ _SEEN_STEPS = 10
 class Login:
     """A browser that is signed in.
 
-    Attributes
-    ----------
-    key_id : str
-        Id of the key that was shown; empty for a login at the provider.
-    role : Role
-    person : str
-        Name at the provider.
-    seen, expires : str
-        ISO UTC.
+    ``key_id``: id of the key that was shown; empty for a login at the provider. ``person``: name at the provider.
+    ``seen`` and ``expires``: ISO UTC.
     """
 
     key_id: str

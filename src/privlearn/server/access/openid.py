@@ -33,12 +33,8 @@ _SIGNED = (*(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 38
 class Attempt:
     """A sign-in in progress, known to one browser.
 
-    Attributes
-    ----------
-    state, nonce, verifier : str
-        Bind the provider's answer, its token and the exchange of its code to this attempt.
-    next : str
-        The requested page.
+    ``state``, ``nonce`` and ``verifier`` bind the provider's answer, its token and the exchange of its code to this
+    attempt; ``next`` is the requested page.
     """
 
     state: str
@@ -102,9 +98,7 @@ class Provider:
         try:
             await self._load_metadata()
             token = await self._client.fetch_access_token(
-                code=answer["code"],
-                code_verifier=attempt.verifier,
-                redirect_uri=self.settings.return_address,
+                code=answer["code"], code_verifier=attempt.verifier, redirect_uri=self.settings.return_address
             )
             claims = await self._client.parse_id_token(
                 token, nonce=attempt.nonce, claims_options=self._claims_options()
@@ -168,9 +162,9 @@ def caller_of_claims(settings: OpenId, analysts: Container[str], claims: Mapping
     values = _texts(claims.get(settings.roles_claim))
     role = next((role for value, role in settings.roles.items() if value in values), None)
     if role is None:
-        raise _refusal("the provider gives you no role here: ask the holder of the data for one")
+        raise _refusal("the provider gives you no role here. Ask the holder of the data for one")
     if role == "analyst" and person not in analysts:
-        raise _refusal("you have no share of any data set: ask the holder of the data for one")
+        raise _refusal("you have no share of any data set. Ask the holder of the data for one")
     if role != "holder" and person in (HOLDER, MONITOR):
         raise _refusal(f"the name {person!r} is reserved for the log")
     return as_caller(role, person)

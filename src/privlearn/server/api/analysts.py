@@ -65,7 +65,7 @@ class ShareRequest(schemas.Body):
 
 
 class ShareOfAnalyst(Answer):
-    """A limit, not a reservation."""
+    """An analyst's limit within a budget; nothing is reserved for it."""
 
     epsilon: float = Field(description="Epsilon.")
     delta: float = Field(description="Delta.")
@@ -133,9 +133,7 @@ class Rotation(schemas.Body):
 class NewKeyAnswer(Answer):
     """A new key, shown only once."""
 
-    model_config = with_example(
-        {"id": "1f2e3d4c5b6a7988", "key": "pl_1f2e3d4c5b6a7988_..."},
-    )
+    model_config = with_example({"id": "1f2e3d4c5b6a7988", "key": "pl_1f2e3d4c5b6a7988_..."})
 
     id: str = Field(description="Id in the list of keys.")
     key: str = Field(description="The key; the server stores only its hash.")
@@ -182,7 +180,7 @@ class KeyAnswer(Answer):
 
 @router.get("/analysts", summary="List analysts", responses=problem_responses(403))
 def list_analysts(service: Served, _: Holder) -> list[AnalystAnswer]:
-    """All analysts; those declared in owner.toml come first. Needs a holder's key."""
+    """List all analysts; those declared in owner.toml come first. Needs a holder's key."""
     return [AnalystAnswer.from_view(view) for view in changes.all_analysts(service)]
 
 
@@ -190,7 +188,7 @@ def list_analysts(service: Served, _: Holder) -> list[AnalystAnswer]:
 def add_analyst(
     service: Served, holder: Holder, body: Annotated[NewAnalyst, Depends(json_body(NewAnalyst))]
 ) -> AnalystAnswer:
-    """The analyst sees nothing until they have a share of a data set and a key. Needs a holder's key."""
+    """Add an analyst, who sees nothing without a share of a data set and a key. Needs a holder's key."""
     changes.add_analyst(service, holder, body.name, body.title)
     return AnalystAnswer.from_view(changes.find_analyst(service, body.name))
 
@@ -228,14 +226,14 @@ def give_share(
 
 @command_route(router, commands.WITHDRAW_SHARE)
 def withdraw_share(service: Served, holder: Holder, name: AnalystName, dataset: DataSetName) -> Response:
-    """The analyst no longer sees the data set; what was spent stays spent. Needs a holder's key."""
+    """Hide the data set from the analyst; what was spent stays spent. Needs a holder's key."""
     changes.withdraw_share(service, holder, name, dataset)
     return Response(status_code=204)
 
 
 @router.get("/keys", summary="List keys", responses=problem_responses(403))
 def list_all_keys(service: Served, _: Holder) -> list[KeyAnswer]:
-    """Every key that was ever issued, without its secret, oldest first. Needs a holder's key."""
+    """List every key that was ever issued, without its secret, oldest first. Needs a holder's key."""
     return [KeyAnswer.from_view(view) for view in list_keys(service.store)]
 
 
@@ -243,7 +241,7 @@ def list_all_keys(service: Served, _: Holder) -> list[KeyAnswer]:
 def issue_key(
     service: Served, holder: Holder, body: Annotated[NewKey, Depends(json_body(NewKey))]
 ) -> NewKeyAnswer:
-    """The key is shown only once. If the answer is lost, revoke the key and issue another. Needs a holder's key."""
+    """Issue a key, shown only once. If the answer is lost, revoke the key and issue another. Needs a holder's key."""
     ends = end_of_day(body.expires)
     key = key_changes.issue_key(service, holder, body.role, body.analyst, body.datasets, ends)
     return NewKeyAnswer.from_key(key)
@@ -253,13 +251,13 @@ def issue_key(
 def rotate_key(
     service: Served, holder: Holder, id: KeyId, body: Annotated[Rotation, Depends(json_body(Rotation))]
 ) -> NewKeyAnswer:
-    """A new key with the same rights, shown only once; the old one ends after the overlap. Needs a holder's key."""
+    """Issue a key with the same rights, shown only once; the old key ends after the overlap. Needs a holder's key."""
     ends = end_of_day(body.expires)
     return NewKeyAnswer.from_key(key_changes.rotate_key(service, holder, id, body.overlap_hours, ends))
 
 
 @command_route(router, commands.REVOKE_KEY)
 def revoke_key(service: Served, holder: Holder, id: KeyId) -> Response:
-    """For good. Waiting jobs that it requested end, free of charge. Needs a different holder's key."""
+    """Revoke a key permanently. Waiting jobs that it requested end, free of charge. Needs a different holder's key."""
     key_changes.revoke_key(service, holder, id)
     return Response(status_code=204)

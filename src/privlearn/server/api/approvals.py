@@ -12,7 +12,7 @@ from privlearn.server.api.datasets import ShareAnswer
 from privlearn.server.api.jobs import JobAnswer
 from privlearn.server.api.schemas import Amount, Answer, Id, RequestedPage, with_example
 from privlearn.server.http.callers import KnownCaller, Served, content_of, json_body, request_body
-from privlearn.server.http.limits import run_heavy
+from privlearn.server.http.capacity import run_heavy
 from privlearn.server.http.media_types import JSON
 from privlearn.server.http.problems import problem_responses
 from privlearn.server.jobs.approvals import MAX_REASON_LENGTH, Decision
@@ -40,7 +40,7 @@ def _without_curve(estimate: dict[str, Any]) -> dict[str, Any]:
 
 
 class CaseAnswer(Answer):
-    """A request with everything to decide by; no record is read for it."""
+    """A request and the facts for a decision on it; no record is read for them."""
 
     model_config = with_example(
         {
@@ -64,7 +64,7 @@ class CaseAnswer(Answer):
     estimate: Annotated[dict[str, Any], BeforeValidator(_without_curve)] = Field(
         description="The answer of `/v1/estimates`, without the curve; empty if it cannot be computed."
     )
-    trouble: str = Field(description="Why there is no estimate.")
+    trouble: str = Field(description="Reason for a missing estimate; empty if there is one.")
     share: ShareAnswer | None = Field(description="State of the analyst's share; null: there is none.")
     left: Amount = Field(description="Remaining budget of the data set.")
     obstacle: str = Field(description="Why it cannot be approved now; empty if it can.")
@@ -76,8 +76,8 @@ class CaseAnswer(Answer):
 
 @router.get("", summary="List waiting requests", responses=problem_responses(403, 422))
 def list_waiting(service: Served, caller: KnownCaller, page: RequestedPage) -> list[JobAnswer]:
-    """The waiting requests, newest first. Needs a key of an approver, an auditor or the holder. The header `Link` leads
-    to older ones.
+    """List the waiting requests, newest first. Needs a key of an approver, an auditor or the holder. The header `Link`
+    leads to older ones.
     """
     jobs = service.approvals.waiting(caller, page.limit, page.before)
     return [JobAnswer.of(job) for job in page.with_next_link(jobs)]
@@ -85,8 +85,8 @@ def list_waiting(service: Served, caller: KnownCaller, page: RequestedPage) -> l
 
 @router.get("/{id}", summary="Describe a request", responses=problem_responses(403, 404, 422))
 async def get_case(request: Request, service: Served, caller: KnownCaller, id: Id) -> CaseAnswer:
-    """A request with its estimate, the remaining budget, and other requests of its analyst. Needs a key of an approver,
-    an auditor or the holder.
+    """Return a request with its estimate, the remaining budget, and other requests of its analyst. Needs a key of an
+    approver, an auditor or the holder.
     """
     case = await run_heavy(request, service.approvals.case, caller, id)
     return CaseAnswer.of({**vars(case), "share": case.standing.share, "left": case.standing.left})

@@ -14,7 +14,7 @@ from privlearn.server.api.schemas import Answer, DataSetName, Delta, Epsilon, wi
 from privlearn.server.changes import commands
 from privlearn.server.changes import datasets as changes
 from privlearn.server.http.callers import Holder, Served, command_route, json_body
-from privlearn.server.http.limits import run_heavy
+from privlearn.server.http.capacity import run_heavy
 from privlearn.server.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["data sets"])
@@ -50,7 +50,7 @@ class NewDataSet(schemas.Body):
     epsilon: Epsilon
     delta: Delta = 0.0
     neighbours: str = Field(
-        default="replace_one", max_length=64, description="What must look alike, as in owner.toml."
+        default="replace_one", max_length=64, description="The neighbouring relation, as in owner.toml."
     )
     composition: CompositionName = Field(default="basic", description=f"{commands.COMPOSITION.label}.")
     expected_records: int | None = Field(
@@ -84,7 +84,7 @@ class Retirement(schemas.Body):
 
 @router.get("/sources", summary="List the files for new data sets", responses=problem_responses(403))
 def list_sources(service: Served, _: Holder) -> SourcesAnswer:
-    """Files in and below the directories of owner.toml; empty if it names none. Needs a holder's key."""
+    """List the files in and below the directories of owner.toml; empty if it names none. Needs a holder's key."""
     console = service.owner.console
     return SourcesAnswer(tables=console.tables(), schemas=console.schemas())
 
@@ -96,7 +96,7 @@ async def add_dataset(
     holder: Holder,
     body: Annotated[NewDataSet, Depends(json_body(NewDataSet))],
 ) -> DataSetAnswer:
-    """All rows are read once, and must fit the schema. Needs a holder's key."""
+    """Add a data set. All rows are read once, and must fit the schema. Needs a holder's key."""
     settings = body.model_dump(exclude={"name", "table", "schema_name"}, exclude_none=True)
     await run_heavy(
         request, changes.add_dataset, service, holder, body.name, body.table, body.schema_name, settings
@@ -127,6 +127,6 @@ def retire_dataset(
     name: DataSetName,
     body: Annotated[Retirement, Depends(json_body(Retirement))],
 ) -> DataSetAnswer:
-    """The data set takes no new requests, for good; results remain, and sessions continue. Needs a holder's key."""
+    """Refuse new requests permanently; results remain, and sessions continue to answer. Needs a holder's key."""
     changes.retire_dataset(service, holder, name, body.reason)
     return DataSetAnswer.of(service.dataset(holder, name))

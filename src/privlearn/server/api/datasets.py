@@ -21,7 +21,7 @@ from privlearn.server.api.schemas import (
 )
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.http.callers import ROWS_EXAMPLE, KnownCaller, Served
-from privlearn.server.http.limits import run_heavy
+from privlearn.server.http.capacity import run_heavy
 from privlearn.server.http.media_types import ARROW, CSV, JSON, Kind, kind_accepted, table_answer
 from privlearn.server.http.problems import problem_responses
 
@@ -118,7 +118,7 @@ class EntryAnswer(Answer):
 class ShareAnswer(Answer):
     """The state of a share of a budget; the data set may have less left."""
 
-    total: GuaranteeAnswer = Field(description="The whole of it.")
+    total: GuaranteeAnswer = Field(description="The total.")
     spent: Amount = Field(description="What is spent.")
     reserved: Amount = Field(description="Cost of jobs that are running.")
     left: Amount = Field(description="What is left.")
@@ -150,13 +150,13 @@ class BudgetAnswer(ShareAnswer):
 
 @router.get("", summary="List data sets", responses=problem_responses())
 def list_datasets(service: Served, caller: KnownCaller) -> list[DataSetAnswer]:
-    """The data sets that this key may use."""
+    """List the data sets that this key may use."""
     return [DataSetAnswer.of(offered) for offered in service.datasets(caller)]
 
 
 @router.get("/{name}", summary="Describe a data set", responses=problem_responses(404, 422))
 def get_dataset(service: Served, caller: KnownCaller, name: DataSetName) -> DataSetAnswer:
-    """Schema, number of records and learners of a data set."""
+    """Return schema, number of records and learners of a data set."""
     return DataSetAnswer.of(service.dataset(caller, name))
 
 
@@ -170,7 +170,7 @@ def get_budget(
     limit: Limit = LIMIT,
     before: BeforeEntry = None,
 ) -> BudgetAnswer:
-    """What is spent, reserved and left, of the whole budget and of your share. The header `Link` leads to older
+    """Return what is spent, reserved and left, of the whole budget and of your share. The header `Link` leads to older
     entries.
     """
     standing = service.budget(caller, name)
@@ -205,7 +205,7 @@ async def get_synthetic(
     ] = 100,
     seed: Annotated[int, Query(ge=0, lt=2**32, description="Equal seeds give equal rows.", examples=[0])] = 0,
 ) -> Response:
-    """Rows drawn from the schema, including the target, to try every call with. Free: they are about no real person."""
+    """Draw rows from the schema alone, with a target, to try every call with. Free: they describe no real person."""
     kind = kind_accepted(request, JSON)
     return await run_heavy(request, _synthetic, service.dataset(caller, name), rows, seed, kind)
 

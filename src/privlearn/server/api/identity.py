@@ -61,7 +61,7 @@ class EventAnswer(Answer):
 
 @router.get("/me", summary="Identify the key", responses=problem_responses())
 def get_me(service: Served, caller: KnownCaller) -> MeAnswer:
-    """A first call to try a key with."""
+    """Return the key's role and data sets: a first call to try a key."""
     names = [offered.name for offered in service.datasets(caller)]
     return MeAnswer(
         key=caller.key_id, role=caller.role, person=caller.person, analyst=caller.analyst, datasets=names
@@ -77,5 +77,5 @@ def list_events(
         int | None, Query(ge=0, lt=2**31, description="Only lines before this number.", examples=[17])
     ] = None,
 ) -> list[EventAnswer]:
-    """Newest first. Needs a holder's or an auditor's key."""
+    """List the lines of the log, newest first. Needs a holder's or an auditor's key."""
     return [EventAnswer.of(event) for event in service.events(reader, limit, before)]

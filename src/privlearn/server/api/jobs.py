@@ -21,7 +21,7 @@ from privlearn.server.api.schemas import (
     with_example,
 )
 from privlearn.server.http.callers import KnownCaller, Served
-from privlearn.server.http.limits import run_heavy, run_quick, shared_of
+from privlearn.server.http.capacity import run_heavy, run_quick, shared_of
 from privlearn.server.http.problems import problem_responses
 from privlearn.server.job_kinds.job_kind import JOB_KINDS
 from privlearn.server.jobs.requests import Job, State
@@ -56,7 +56,7 @@ class KindAnswer(Answer):
     title: str = Field(description="Its name in sentences.")
     about: str = Field(description="One sentence about its result.")
     fields: dict[str, Any] = Field(
-        description="JSON schema of its own fields, in addition to data set, epsilon, delta and trial."
+        description="JSON schema of the fields of this kind, in addition to data set, epsilon, delta and trial."
     )
 
 
@@ -183,7 +183,7 @@ class JobAnswer(OfRequest):
 
 @router.get("/kinds", summary="List kinds of job", responses=problem_responses())
 def list_kinds(_: KnownCaller) -> list[KindAnswer]:
-    """The kinds of job that this server does, with their fields."""
+    """List the kinds of job that this server runs, with their fields."""
     return [
         KindAnswer(name=kind.name, title=kind.title, about=kind.about, fields=kind.fields.model_json_schema())
         for kind in JOB_KINDS.values()
@@ -197,8 +197,8 @@ def list_kinds(_: KnownCaller) -> list[KindAnswer]:
     responses=problem_responses(400, 404, 408, 413, 415, 422),
 )
 async def estimate_job(request: Request, service: Served, caller: KnownCaller) -> EstimateAnswer:
-    """The cost of a job of any kind and, for trainings, how noisy the model would be. Free: no record is read. The body
-    is that of `POST /v1/jobs`."""
+    """Return the cost of a job of any kind and, for trainings, a forecast of its noise. Free: no record is read. The
+    body is that of `POST /v1/jobs`."""
     job_request = await read_job_request(request, caller)
     return EstimateAnswer.of(await run_heavy(request, service.estimate, caller, job_request))
 
@@ -212,10 +212,10 @@ async def estimate_job(request: Request, service: Served, caller: KnownCaller) -
 async def submit_job(
     request: Request, service: Served, caller: KnownCaller, idempotency_key: IdempotencyKey = ""
 ) -> JobAnswer:
-    """A job of any kind: a release, a session, an evaluation, ... If the budget is too small or the request cannot be
-    run, it is refused at once, free of charge. Otherwise follow it at `/v1/jobs/{id}`: its cost is charged once, before
-    it begins, and its result is at `/v1/results/{id}`. If the holder requires a second person's approval, its state is
-    `waiting_for_approval` first, and `purpose` and `legal_basis` are required."""
+    """Request a job of any kind: a release, a session, an evaluation, ... If the budget is too small or the request
+    cannot be run, it is refused at once, free of charge. Otherwise follow it at `/v1/jobs/{id}`: its cost is charged
+    once, before it begins, and its result is at `/v1/results/{id}`. If the holder requires a second person's approval,
+    its state is `waiting_for_approval` first, and `purpose` and `legal_basis` are required."""
     job_request = await read_job_request(request, caller)
     return JobAnswer.of(await run_heavy(request, service.ask, caller, job_request, idempotency_key))
 
@@ -229,7 +229,7 @@ def list_jobs(
         str | None, Query(max_length=64, description="Only jobs on this data set.", examples=["census"])
     ] = None,
 ) -> list[JobAnswer]:
-    """Your jobs, newest first; those of all analysts with a key of the holder, an approver or an auditor. The header
+    """List your jobs, newest first; with a key of the holder, an approver or an auditor those of all. The header
     `Link` leads to older ones."""
     jobs = service.jobs(caller, page.limit, page.before, dataset)
     return [JobAnswer.of(job) for job in page.with_next_link(jobs)]
@@ -242,11 +242,10 @@ async def get_job(
     caller: KnownCaller,
     id: Id,
     wait: Annotated[
-        float,
-        Query(ge=0, le=30, description="Seconds to wait for its end before answering.", examples=[20]),
+        float, Query(ge=0, le=30, description="Seconds to wait for its end before answering.", examples=[20])
     ] = 0.0,
 ) -> JobAnswer:
-    """With `wait` the answer comes when the job is over, or after that many seconds. The holder limits how many
+    """Return a job. With `wait` the answer comes when the job is over, or after that time. The holder limits how many
     requests of one analyst may wait at a time."""
     # Hundreds may wait for one job: a short-lived cache and few threads serve them, so that others are not delayed.
     job = await run_quick(request, service.poll_job if wait else service.job, caller, id)
@@ -273,6 +272,6 @@ async def _wait_for_end(request: Request, service: Service, caller: Caller, id: 
 
 @router.delete("/jobs/{id}", summary="Cancel a job", responses=problem_responses(404, 409, 422))
 def cancel_job(service: Served, caller: KnownCaller, id: Id) -> JobAnswer:
-    """A job that waits, also for approval, or runs: yours, or any with the holder's key. It ends as failed; what it has
-    reserved stays spent, as its `failure` states."""
+    """End a job that waits, also for approval, or runs: your own, or any with the holder's key. It ends as failed; what
+    it has reserved stays spent, as its `failure` states."""
     return JobAnswer.of(service.cancel(caller, id))

@@ -17,7 +17,7 @@ from privlearn.server.api.schemas import Body, Delta, Epsilon
 from privlearn.server.http import bodies as forms
 from privlearn.server.http.bodies import read_json, read_value
 from privlearn.server.http.callers import ROWS, content_of, request_body, service_of
-from privlearn.server.http.limits import SMALL, large_body, run_heavy
+from privlearn.server.http.capacity import SMALL, large_body, run_heavy
 from privlearn.server.http.media_types import (
     ARROW,
     CSV,

@@ -19,10 +19,10 @@ from privlearn.server.api.schemas import (
     with_example,
 )
 from privlearn.server.http.callers import KnownCaller, Served, request_body
-from privlearn.server.http.limits import large_body, run_heavy
+from privlearn.server.http.capacity import large_body, run_heavy
 from privlearn.server.http.media_types import kind_sent, reading
 from privlearn.server.http.problems import problem_responses
-from privlearn.server.job_kinds.training import BYTES
+from privlearn.server.job_kinds.job_kind import BYTES
 
 router = APIRouter(prefix="/v1", tags=["results"])
 
@@ -77,7 +77,7 @@ def list_results(
         Query(pattern="^[a-z_]{1,20}$", description="Only results of this kind.", examples=["release"]),
     ] = None,
 ) -> list[ResultAnswer]:
-    """Your results, newest first; those of all analysts with the holder's key. The header `Link` leads to older
+    """List your results, newest first; those of all analysts with the holder's key. The header `Link` leads to older
     ones."""
     results = service.results(caller, kind, limit=page.limit, before=page.before)
     return [ResultAnswer.of(result) for result in page.with_next_link(results)]
@@ -85,7 +85,7 @@ def list_results(
 
 @router.get("/results/{id}", summary="Describe a result", responses=problem_responses(404, 422))
 def get_result(service: Served, caller: KnownCaller, id: Id) -> ResultAnswer:
-    """Its guarantee, with the certificate. Sessions have a state as well."""
+    """Return a result's guarantee and certificate; a session also has a state."""
     return ResultAnswer.of(service.result(caller, id))
 
 
@@ -97,7 +97,7 @@ def get_result(service: Served, caller: KnownCaller, id: Id) -> ResultAnswer:
     | {200: {"description": "The content.", "content": {"*/*": _FILE}}},
 )
 def get_result_content(service: Served, caller: KnownCaller, id: Id) -> Response:
-    """The content, with the media type of its description. The content of a release is the file that
+    """Return the content, with the media type of its description. The content of a release is the file that
     `privlearn verify` and `privlearn predict` read. A session has no content: ask it for predictions."""
     result, content = service.fetch(caller, id)
     suffix = ".privlearn" if result.media_type == BYTES else ""

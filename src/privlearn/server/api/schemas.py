@@ -14,12 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from privlearn.server.http.callers import ID
 
 Id = Annotated[
-    str,
-    Path(
-        pattern=ID,
-        description="Id of a job or of its result.",
-        examples=["9f86d081884c7d65"],
-    ),
+    str, Path(pattern=ID, description="Id of a job or of its result.", examples=["9f86d081884c7d65"])
 ]
 DataSetName = Annotated[str, Path(max_length=64, description="Name of a data set.", examples=["census"])]
 Epsilon = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="Largest privacy loss.")]

@@ -25,7 +25,7 @@ from privlearn.server.http.callers import (
     request_body,
     service_of,
 )
-from privlearn.server.http.limits import large_body, run_computing, run_heavy, run_quick, shared_of
+from privlearn.server.http.capacity import large_body, run_computing, run_heavy, run_quick, shared_of
 from privlearn.server.http.logs import note
 from privlearn.server.http.media_types import (
     ARROW,
@@ -76,7 +76,7 @@ class PredictionsAnswer(Answer):
     responses=problem_responses(404, 409, 422),
 )
 def close_session(service: Served, caller: KnownCaller, id: Id) -> Response:
-    """For good: it answers no more, and its cost stays spent."""
+    """Close a session permanently; its cost stays spent."""
     service.close_session(caller, id)
     return Response(status_code=204)
 
@@ -102,13 +102,13 @@ def close_session(service: Served, caller: KnownCaller, id: Id) -> Response:
     },
 )
 async def predict(request: Request, service: Served, caller: KnownCaller, id: Id) -> Response:
-    """One row or a batch, as JSON, CSV or Arrow. Free: the session was charged when it was opened, and equal points get
-    equal answers."""
+    """Predict one row or a batch, sent as JSON, CSV or Arrow. Free: the session was charged when it was opened. Equal
+    points get equal answers."""
     return await _predict(request, service, caller, id)
 
 
 class LeanPredictions:
-    """Answers requests for predictions past FastAPI's routing and dependencies, which take longer than the answer.
+    """Answers requests for predictions without FastAPI's routing and dependencies, which take longer than the answer.
 
     Keys, limits, errors and lines of the log are the same; `predict` describes the route.
     """

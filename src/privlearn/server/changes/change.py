@@ -42,21 +42,19 @@ def check_allowed(service: Service, caller: Caller) -> None:
     if not caller.is_holder:
         raise Forbidden("this is for the holder of the data")
     if not service.owner.console.changes:
-        raise Forbidden("owner.toml makes the console read-only: change it there, or in the shell")
+        raise Forbidden("owner.toml makes the console read-only. Change it there, or in the shell")
 
 
 def refuse_declared(what: str) -> Conflict:
     """Return the refusal to change what the holder's file declares."""
     return Conflict(
-        f"{what} is declared in owner.toml, which wins: change it there, and start the server again"
+        f"{what} is declared in owner.toml, which takes precedence. Change it there, and start the server again"
     )
 
 
-def one_line(text: str, name: str, *, required: bool = False) -> str:
+def one_line(text: str, name: str) -> str:
     """Return the text without surrounding blanks; refuse more than one short printable line."""
     text = text.strip()
-    if len(text) > MAX_TEXT_LENGTH or (text and not text.isprintable()) or (required and not text):
-        raise InvalidParameter(
-            f"{name} must be one line of {1 if required else 0} to {MAX_TEXT_LENGTH} characters"
-        )
+    if len(text) > MAX_TEXT_LENGTH or (text and not text.isprintable()):
+        raise InvalidParameter(f"{name} must be one line of at most {MAX_TEXT_LENGTH} characters")
     return text

@@ -69,10 +69,7 @@ NAME = CommandField(
     "Up to 64 letters, digits, - and _: the name in addresses, in the ledger and in the log. It cannot be changed.",
 )
 TITLE = CommandField(
-    "title",
-    "Name to show",
-    "For people: a full name, a department. Nothing depends on it.",
-    required=False,
+    "title", "Name to show", "For people: a full name, a department. Nothing depends on it.", required=False
 )
 REASON = CommandField("reason", "Reason", "One line for the audit log.", required=False)
 SHARE_REASON = CommandField(
@@ -101,8 +98,8 @@ NEW_SCHEMA = CommandField(
 )
 NEIGHBOURS = CommandField(
     "neighbours",
-    "What must look alike",
-    "The table as it is, and with one person's record ...",
+    "Neighbouring data sets",
+    "In a neighbouring data set, one person's record is ...",
     kind="select",
 )
 COMPOSITION = CommandField(
@@ -167,8 +164,8 @@ DISABLE_ANALYST = Command(
     consequences=(
         "All their keys are revoked and they are signed out: here at once, in other server processes within five "
         "seconds.",
-        "Their waiting requests end, unpaid. Running jobs continue: they are paid for.",
-        "Shares, results and what was spent are kept. You can enable them again; then they need new keys.",
+        "Their waiting requests end without a charge. Running jobs continue, since they were charged.",
+        "Shares, results and spent amounts stay. If you enable them again, they need new keys.",
     ),
 )
 ENABLE_ANALYST = Command(
@@ -197,7 +194,7 @@ WITHDRAW_SHARE = Command(
     "Withdraw the share",
     consequences=(
         "The data set, and the results they have of it here, are hidden from the analyst.",
-        "Waiting requests end, unpaid. What was spent stays spent. A new share makes everything visible again.",
+        "Waiting requests end without a charge. What was spent stays spent. A new share makes it visible again.",
     ),
 )
 ISSUE_KEY = Command(
@@ -213,7 +210,7 @@ ROTATE_KEY = Command(
     "POST /v1/keys/{id}/rotation",
     "/keys/{id}/rotate",
     "Rotate the key",
-    "A new key replaces the old one. Both are valid for a while, so that no program is interrupted.",
+    "A new key replaces the old one. Both are valid for some time, so that no program is interrupted.",
     (OVERLAP, EXPIRES),
     ("Requests made with the old key continue.",),
 )
@@ -223,8 +220,8 @@ REVOKE_KEY = Command(
     "/keys/{id}/revoke",
     "Revoke the key",
     consequences=(
-        "It opens nothing any more: here at once, in other server processes within five seconds. It cannot be undone.",
-        "Its waiting requests end, unpaid. Running jobs continue: they are paid for.",
+        "The key is refused: here at once, in other server processes within five seconds. This cannot be undone.",
+        "Its waiting requests end without a charge. Running jobs continue, since they were charged.",
     ),
 )
 ADD_DATASET = Command(
@@ -268,11 +265,11 @@ RETIRE_DATASET = Command(
     "POST /v1/datasets/{name}/retirement",
     "/console/{name}/retire",
     "Retire the data set",
-    "Nothing new is done with a retired data set. Its results stay.",
+    "A retired data set takes no new requests. Its results stay.",
     (REASON,),
     (
-        "New requests are refused, from now on and for good. Requests that wait for approval end, unpaid; other "
+        "New requests are refused permanently. Requests that wait for approval end without a charge; other "
         "requests are still carried out.",
-        "Releases can be fetched, and sessions continue to answer: they are paid for. Leave the table in its place.",
+        "Releases can be fetched, and sessions continue to answer. Leave the table in its place.",
     ),
 )

@@ -54,13 +54,8 @@ def check_new_dataset(
 ) -> tuple[DataSet, Table]:
     """Return settings and source of a new data set; refuse it if it is not allowed, before any row is read.
 
-    Parameters
-    ----------
-    name : str
-    table, schema : str
-        As the console's sources list them.
-    settings : mapping
-        The budget and other settings of `DataSet`, without the source.
+    ``table`` and ``schema``: as the console's sources list them. ``settings``: the budget and other settings of
+    `DataSet`, without the source.
     """
     try:
         check_name(name)
@@ -108,7 +103,7 @@ def check_new_version(
     content = Schema.load(schema_path) if schema else old
     if content.digest != old.digest:
         raise Conflict(
-            "the schema is different: a new version must have the columns, bounds, categories and target of the "
+            "the schema is different. A new version must have the columns, bounds, categories and target of the "
             "first. If the table is about other people, add it as a new data set"
         )
     return made, Table(table, schema or "as before", path, schema_path, content)
@@ -168,7 +163,7 @@ def find_editable_dataset(service: Service, name: str) -> ConsoleDataSet:
         raise NotFound("there is no such data set. Choose one of the list.")
     made = service.catalogs.console_state.datasets[name]
     if made.retired:
-        raise Conflict(f"data set {name} is retired: new requests are refused")
+        raise Conflict(f"data set {name} is retired and cannot be changed")
     return made
 
 
@@ -177,7 +172,7 @@ def _check_free(service: Service, name: str, path: Path) -> None:
     if name in service.owner.datasets:
         raise refuse_declared(f"data set {name}")
     if name in service.catalogs.console_state.datasets:
-        raise Conflict(f"there is a data set {name} already: choose another name, or refresh that one")
+        raise Conflict(f"data set {name} exists already. Choose another name, or refresh that one")
     try:
         check_distinct(name, (*service.owner.datasets, *service.catalogs.console_state.datasets))
     except ValueError as error:
@@ -191,8 +186,8 @@ def _check_not_served(service: Service, name: str, path: Path) -> None:
     other = find_other_name(name, path, served)
     if other is not None:
         raise Conflict(
-            f"this table is served as {other} already: the same people would have two budgets. Refresh {other}, or "
-            "take another table"
+            f"this table is already served as {other}, and the same people would have two budgets. Refresh {other}, "
+            "or use another table"
         )
 
 

@@ -41,10 +41,10 @@ def check_new_key(service: Service, role: IssuedRole, analyst: str, datasets: Se
         return
     found = find_analyst(service, analyst)
     if found.disabled:
-        raise Conflict(f"analyst {analyst} is disabled: enable them first")
+        raise Conflict(f"analyst {analyst} is disabled. Enable them first")
     for name in datasets or ():
         if name not in found.shares:
-            raise InvalidParameter(f"datasets: analyst {analyst} has no share of {name}: give one first")
+            raise InvalidParameter(f"datasets: analyst {analyst} has no share of {name}. Give one first")
 
 
 def issue_key(
@@ -74,15 +74,19 @@ def _check_rotation(connection: Connection, service: Service, key_id: str, overl
     """Return the key, inside a transaction; refuse one that cannot be replaced."""
     found = find_key(connection, key_id)
     if found.caller.role not in ISSUED_ROLES:
-        raise Forbidden("only keys of analysts and monitors are made here: make this one in the shell")
+        raise Forbidden(
+            "only keys of analysts and monitors can be created here. Create this one in the shell"
+        )
     if not found.is_valid:
-        raise Conflict("this key opens nothing any more: issue a new one instead")
+        raise Conflict("this key is no longer valid. Issue a new one")
     if _is_rotated(connection, key_id):
-        raise Conflict("this key is rotated already, and ends: rotate the one in its place, or issue another")
+        raise Conflict(
+            "this key was already rotated and will end. Rotate the key that replaced it, or issue another"
+        )
     if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
         raise InvalidParameter(f"overlap: must be 0 to {MAX_OVERLAP_HOURS} hours")
     if found.caller.analyst and find_analyst(service, found.caller.analyst).disabled:
-        raise Conflict(f"analyst {found.caller.analyst} is disabled: enable them first")
+        raise Conflict(f"analyst {found.caller.analyst} is disabled. Enable them first")
     return found
 
 
@@ -116,7 +120,7 @@ def _is_rotated(connection: Connection, key_id: str) -> bool:
 def revoke_key(service: Service, caller: Caller, key_id: str) -> None:
     """Revoke a key; its waiting jobs end, unpaid."""
     if key_id == caller.key_id:
-        raise Conflict("this is the key that you ask with: revoke it with another, or in the shell")
+        raise Conflict("this is the key of your own request. Revoke it with another key, or in the shell")
     with change_transaction(service, caller, "revoked a key", key=key_id) as connection:
         if find_key(connection, key_id).revoked:
             raise Conflict("this key is revoked already")

@@ -86,7 +86,7 @@ class Catalog:
     def find(self, name: str, version: int | None = None) -> OfferedDataSet:
         """Return a data set for the server's own work, in its current or an older version."""
         if name not in self._offered:
-            raise NotFound(f"data set {name!r} is not offered any more: put it back into the holder's file")
+            raise NotFound(f"data set {name!r} is not offered any more. Put it back into the holder's file")
         current = self._offered[name]
         if name not in self._of_console or version in (None, current.version):
             return current
@@ -142,13 +142,8 @@ def _name_errors(setting: str) -> Iterator[None]:
 class Catalogs:
     """The current catalog, replaced when the console changes something.
 
-    Parameters
-    ----------
-    owner : Owner
-        The holder's file.
-    record_counts : mapping from names to numbers of records, optional
-        Of the file's data sets. Without it their rows are read and checked now, and a table that the console serves
-        under another name is refused.
+    ``record_counts`` has the number of records of each data set of the holder's file. Without it their rows are read
+    and checked now, and a table that the console serves under another name is refused.
     """
 
     def __init__(self, owner: Owner, record_counts: Mapping[str, int] | None = None) -> None:

@@ -1,7 +1,7 @@
 """The part of owner.toml about the console: whether it changes anything, and from which files it may add data sets.
 
 A file is named by its source and its path below it: `exports/2026/census.csv`. A file outside the sources, also one
-reached through a link, gets the same answer as a missing file, so that nobody can explore the server's directories.
+reached through a link, gets the same answer as a missing file, so that answers do not reveal the server's directories.
 """
 
 from __future__ import annotations

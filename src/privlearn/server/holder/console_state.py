@@ -145,8 +145,8 @@ def check_declared(owner: Owner, state: ConsoleState) -> None:
         other = find_other_name(name, path, console_tables(state))
         if other is not None:
             raise InvalidParameter(
-                f"datasets.{name}: the console serves this table, or a part of it, as {other}: the same people would "
-                f"have two budgets. Name it {other} here too, or take it out"
+                f"datasets.{name}: the console serves this table, or a part of it, as {other}, and these people would "
+                f"have two budgets. Name it {other} here too, or remove it"
             )
 
 

@@ -24,7 +24,7 @@ def check_name(name: str) -> str:
     allowed = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
     if not allowed or len(name) > 64:
         raise ValueError(
-            f"the name {name!r} stands in addresses: use up to 64 letters, digits, - and _, e.g. census-2021"
+            f"the name {name!r} is part of addresses. Use up to 64 letters, digits, - and _, e.g. census-2021"
         )
     return name
 
@@ -34,7 +34,7 @@ def check_distinct(name: str, others: Iterable[str]) -> None:
     for other in others:
         if other != name and other.lower() == name.lower():
             raise ValueError(
-                f"{name!r} and {other!r} differ by upper and lower case only: rename one of them"
+                f"{name!r} and {other!r} differ by upper and lower case only. Rename one of them"
             )
 
 
@@ -75,7 +75,7 @@ class Approval(PublicModel):
         for kind in self.above if isinstance(self.above, dict) else ():
             if kind not in known:
                 raise SchemaError(
-                    f"{where}.approval.above: this server does no job of kind {kind!r}: correct its name"
+                    f"{where}.approval.above: this server does no job of kind {kind!r}. Correct its name"
                 )
 
 
@@ -145,7 +145,7 @@ class DataSet(PublicModel):
         except InvalidParameter as error:
             raise ValueError(str(error)) from None
         if not stored and (self.endpoint or self.region):
-            raise ValueError('endpoint and region need a storage: give table = "s3://bucket/folder/"')
+            raise ValueError('endpoint and region need a storage. Give table = "s3://bucket/folder/"')
         return self
 
     @field_validator("database")
@@ -158,7 +158,7 @@ class DataSet(PublicModel):
         of_database = self.database is not None and self.query is not None
         if (self.table is None) != of_database or (self.database is None) != (self.query is None):
             raise ValueError(
-                'say where the rows are: table = "census.csv", or database = "postgresql://..." together with '
+                'the rows have no location. Give table = "census.csv", or database = "postgresql://..." together with '
                 'query = "SELECT ..."'
             )
         return self
@@ -166,7 +166,7 @@ class DataSet(PublicModel):
     @model_validator(mode="after")
     def _can_be_composed(self) -> DataSet:
         if self.composition == "renyi" and self.delta == 0:
-            raise ValueError('composition: "renyi" needs a delta above 0: give delta = 1e-6, or use "basic"')
+            raise ValueError('composition: "renyi" needs a delta above 0. Give delta = 1e-6, or use "basic"')
         return self
 
     @model_validator(mode="after")
@@ -190,9 +190,9 @@ class DataSet(PublicModel):
 
 def check_share(where: str, share: Share, dataset: DataSet | None) -> None:
     if dataset is None:
-        raise ValueError(f"{where}: there is no such data set: add it under datasets, or remove the share")
+        raise ValueError(f"{where}: there is no such data set. Add it under datasets, or remove the share")
     if share.epsilon > dataset.epsilon or share.delta > dataset.delta:
         raise ValueError(
-            f"{where}: is more than the whole budget, epsilon {dataset.epsilon:g} and delta {dataset.delta:g}: "
-            "give no more than that"
+            f"{where}: is more than the whole budget, epsilon {dataset.epsilon:g} and delta {dataset.delta:g}. "
+            "Give no more than that"
         )

@@ -135,7 +135,7 @@ class OfferedDataSet:
         """Return the recipe of an offered learner."""
         if learner not in self.learners:
             raise NotFound(
-                f"data set {self.name!r} offers no such learner: use one of {', '.join(self.learners)}"
+                f"data set {self.name!r} offers no such learner. Use one of {', '.join(self.learners)}"
             )
         return self.learners[learner]
 
@@ -162,7 +162,7 @@ class OfferedDataSet:
         share = self.owner.share(analyst, self.name)
         if share is None and analyst != HOLDER:
             raise Forbidden(
-                f"{analyst} has no share of data set {self.name!r} any more: ask its holder for one"
+                f"{analyst} has no share of data set {self.name!r} any more. Ask its holder for one"
             )
         return Ledger(self.owner.server.store, self.name).of_account(analyst, share)
 
@@ -181,7 +181,7 @@ class OfferedDataSet:
 
         def read(block: pa.Table) -> int:
             if target is None or target.name not in block.column_names:
-                raise DataError("the rows have no target column: add it to the table and to the schema")
+                raise DataError("the rows have no target column. Add it to the table and to the schema")
             block = read_block(block, block.column_names, self.schema)
             encoder.cells(block)
             read_answers = encoder.encode_labels if target.classes else encoder.encode_targets

@@ -36,14 +36,14 @@ def _web_address(text: str) -> str:
     encrypted = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
     if not encrypted or not host or "@" in parts.netloc or parts.fragment:
         raise ValueError(
-            "must be https://HOST/..., without a user and a password: it would be sent in the clear otherwise"
+            "must be https://HOST/..., without a user and a password, since it would be sent unencrypted"
         )
     return text
 
 
 def _address_without_query(text: str) -> str:
     if urlsplit(_web_address(text)).query:
-        raise ValueError("must be https://HOST/... without a query: remove what follows the question mark")
+        raise ValueError("must be https://HOST/... without a query. Remove what follows the question mark")
     return text
 
 
@@ -105,9 +105,9 @@ class SignIn(PublicModel):
     Parameters
     ----------
     hours : int, default=12
-        A browser must sign in again after this time,
+        A browser must sign in again after this time.
     idle_minutes : int, default=60
-        or after this time without a request.
+        It must also sign in again after this time without a request.
     openid : OpenId, optional
         Without it, people sign in with keys only.
     """
@@ -152,7 +152,7 @@ class Mail(PublicModel):
                 'encryption: must be "starttls" or "tls" unless the mail server is on this machine'
             )
         if (self.user is None) != (self.password_file is None):
-            raise ValueError("user and password_file go together: give both, or neither")
+            raise ValueError("user and password_file go together. Give both, or neither")
         return self
 
     def password(self) -> str:
@@ -215,5 +215,5 @@ def _read_secret(path: Path, setting: str) -> str:
         reason = getattr(error, "strerror", None) or "it is not a text file"
         raise SchemaError(f"{setting}: cannot read {path}: {reason}") from None
     if not content:
-        raise SchemaError(f"{setting}: {path} is empty: write the secret into it")
+        raise SchemaError(f"{setting}: {path} is empty. Write the secret into it")
     return content

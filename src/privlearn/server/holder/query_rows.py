@@ -29,11 +29,11 @@ def check_address(text: str) -> str:
         url = make_url(text)
     except (ArgumentError, ValueError):
         raise ValueError(
-            "the address cannot be read: give postgresql://user@host/database or sqlite:///file.db"
+            "the address cannot be read. Give postgresql://user@host/database or sqlite:///file.db"
         ) from None
     if url.password is not None or "password" in url.query:
         raise ValueError(
-            "must not contain a password, it would be seen: leave it out, and put it where the database's driver "
+            "must not contain a password, which others could see. Leave it out, and put it where the database's driver "
             "looks for it (PostgreSQL: ~/.pgpass or PGPASSWORD)"
         )
     return text
@@ -44,13 +44,8 @@ def open_query(address: str, query: str, schema: Schema) -> RowSource[pa.Table]:
 
     One statement in one transaction: all rows are of the same moment, no matter how long reading takes.
 
-    Parameters
-    ----------
-    address : str
-        An SQLAlchemy address. The connection is read-only where the database supports it.
-    query : str
-        One SELECT; columns that are not in the schema are dropped.
-    schema : Schema
+    ``address``: an SQLAlchemy address. The connection is read-only where the database supports it. ``query``: one
+    SELECT; columns that are not in the schema are dropped.
     """
     return BatchRows(_tables(address, query, schema))
 
@@ -65,8 +60,8 @@ def _tables(address: str, query: str, schema: Schema) -> Iterator[pa.Table]:
         kind = type(error.orig if isinstance(error, DBAPIError) else error).__name__
     # Raised outside the handler, so that it does not contain the database's own error.
     raise DataError(
-        f"the database did not answer the query ({kind}; its message is withheld, since it may quote the data): "
-        "check the address, the permissions and the query by hand"
+        f"the database did not answer the query ({kind}; its message is withheld, since it may quote the data). "
+        "Check the address, the permissions and the query by hand"
     )
 
 
@@ -98,7 +93,7 @@ def _engine(address: str) -> Engine:
         engine = create_engine(_only_reading(url), poolclass=NullPool)
     except (ModuleNotFoundError, NoSuchModuleError):
         raise DataError(
-            f"no driver for {url.drivername} is installed: install it (PostgreSQL: pip install "
+            f"no driver for {url.drivername} is installed. Install it (PostgreSQL: pip install "
             "'privlearn[postgresql]'), or export the rows to a .parquet file"
         ) from None
     if url.get_backend_name() == "postgresql":

@@ -70,7 +70,7 @@ class Recipe(PublicModel):
 def default_recipes(schema: Schema) -> dict[str, Recipe]:
     """Return the learners of a data set for which the holder lists none."""
     if schema.target is None:
-        raise SchemaError("the schema has no target: add target: with its name and its classes or bounds")
+        raise SchemaError("the schema has no target. Add target: with its name and its classes or bounds")
     if schema.target.bounds is not None:
         return {"regression": Recipe(model="regression")}
     return {"logistic": Recipe(model="logistic"), "svm": Recipe(model="svm")}
@@ -83,27 +83,11 @@ def estimator(
     *,
     expected_records: int | None = None,
     public_points: Any = None,
-    ledger: Any = None,
-    accept_weak_privacy: bool = False,
-    random_state: int | None = None,
 ) -> Any:
     """Return the unfitted estimator of a release, or of a session that answers from a private model.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    schema : Schema
-    guarantee : Guarantee
-    expected_records : int, optional
-        Where the number of records is private.
-    public_points : table, optional
-        The analyst's unlabelled rows: landmarks, for any kernel.
-    ledger : Ledger or another budget, optional
-        What `fit` charges.
-    accept_weak_privacy : bool, default=False
-        The holder's permission.
-    random_state : int, optional
-        For rows that are not private; the release is marked as not private.
+    ``expected_records`` is needed where the number of records is private. ``public_points`` are the analyst's
+    unlabelled rows: landmarks, for any kernel.
     """
     from privlearn.estimators.by_name import make_estimator  # late: reading settings must stay fast
 
@@ -114,9 +98,6 @@ def estimator(
         "regularization": recipe.regularization,
         "fit_intercept": recipe.intercept,
         "schema": schema,
-        "ledger": ledger,
-        "accept_weak_privacy": accept_weak_privacy,
-        "random_state": random_state,
     }
     settings |= recipe.kernel_settings | {"public_points": public_points}
     return make_estimator(recipe.model, settings, probability=recipe.probability)

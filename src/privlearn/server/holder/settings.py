@@ -73,7 +73,7 @@ class ServerSettings(PublicModel):
             return None
         if not ledger.startswith("postgresql"):
             raise ValueError(
-                "must be postgresql://user@host/database: leave it out for SQLite in the server's directory"
+                "must be postgresql://user@host/database. Leave it out for SQLite in the server's directory"
             )
         try:
             return locate(ledger)
@@ -83,10 +83,10 @@ class ServerSettings(PublicModel):
     @model_validator(mode="after")
     def _is_not_overheard(self) -> ServerSettings:
         if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ValueError("tls_certificate and tls_key go together: give both, or neither")
+            raise ValueError("tls_certificate and tls_key go together. Give both, or neither")
         if not (self.uses_tls or self.behind_proxy or is_loopback(self.host)):
             raise ValueError(
-                'host: keys would be sent in the clear: give tls_certificate and tls_key, or host = "127.0.0.1", '
+                'host: keys would be sent in the clear. Give tls_certificate and tls_key, or host = "127.0.0.1", '
                 "or behind_proxy = true if another server does TLS"
             )
         return self
@@ -94,7 +94,7 @@ class ServerSettings(PublicModel):
     @model_validator(mode="after")
     def _has_one_key(self) -> ServerSettings:
         if self.signing_key is not None and self.signing_token is not None:
-            raise ValueError("a file has one signature: give signing_key or signing_token")
+            raise ValueError("a file has one signature. Give signing_key or signing_token")
         return self
 
     @property
@@ -167,7 +167,7 @@ class Limits(PublicModel):
         max_body = max(self.body_megabytes, self.file_megabytes)
         if self.bodies_megabytes < max_body:
             raise ValueError(
-                f"bodies_megabytes: must hold one body of {max_body} megabytes at least: give more, or allow less"
+                f"bodies_megabytes: must hold one body of {max_body} megabytes at least. Give more, or allow less"
             )
         return self
 
@@ -275,7 +275,7 @@ class Owner(PublicModel):
     def _has_something_to_serve(self) -> Owner:
         if not self.datasets and not self.console.sources:
             raise ValueError(
-                "datasets: there is no data set: add one, [datasets.census], or console.sources to add it from"
+                "datasets: there is no data set. Add one, [datasets.census], or console.sources to add it from"
             )
         return self
 
@@ -311,7 +311,7 @@ class Owner(PublicModel):
 def check_analyst(name: str) -> None:
     """Refuse a name that stands for another role in the log."""
     if name in (HOLDER, MONITOR):
-        raise ValueError(f"analysts.{name}: is the {name}'s own name in the log: choose another")
+        raise ValueError(f"analysts.{name}: is the {name}'s own name in the log. Choose another")
 
 
 def _modules(content: dict[str, Any]) -> list[str]:

@@ -76,11 +76,11 @@ class TokenKey:
             with token.open(user_pin=_pin(self._settings)) as session:
                 yield session, library
         except (library.PinIncorrect, library.PinLocked, library.PinInvalid, library.PinLenRange):
-            raise InvalidParameter("signing_token: the token refuses the PIN: correct it first") from None
+            raise InvalidParameter("signing_token: the token refuses the PIN. Correct it first") from None
         except library.PKCS11Error as error:
             kind = type(error).__name__
             raise TokenUnusable(
-                f"the token {self._settings.token!r} cannot sign with {self._settings.key!r} ({kind}): check module, "
+                f"the token {self._settings.token!r} cannot sign with {self._settings.key!r} ({kind}). Check module, "
                 "labels and whether the token is connected"
             ) from None
 
@@ -110,7 +110,7 @@ def _pin(settings: SigningToken) -> str:
             raise InvalidParameter(f"signing_token: cannot read {settings.pin_file}") from None
     if not pin:
         raise InvalidParameter(
-            f"signing_token: the PIN is missing: give pin_file, or put it into {PIN_VARIABLE}"
+            f"signing_token: the PIN is missing. Give pin_file, or put it into {PIN_VARIABLE}"
         )
     return pin
 

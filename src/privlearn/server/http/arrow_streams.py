@@ -73,17 +73,10 @@ def _plain_columns(schema: pa.Schema, sent: list[str], requested: Collection[str
 MAX_COLUMNS = 10_000
 _PLAIN_TYPES = "numbers, text, dates, or true and false"
 _PLAIN = (
-    pa.types.is_null,
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_decimal,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-    pa.types.is_string,
-    pa.types.is_large_string,
+    pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
+    pa.types.is_date, pa.types.is_timestamp, pa.types.is_string, pa.types.is_large_string,
     pa.types.is_string_view,
-)
+)  # fmt: skip
 
 
 def write_arrow(table: pa.Table) -> bytes:

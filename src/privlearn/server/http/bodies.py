@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from privlearn.errors import InvalidParameter
-from privlearn.server.http.limits import SMALL, large_body, run_heavy
+from privlearn.server.http.capacity import SMALL, large_body, run_heavy
 from privlearn.server.http.problems import Malformed, explain_invalid
 from privlearn.server.refusals import TooLarge
 
@@ -30,9 +30,7 @@ def read_json(content: bytes) -> Any:
     the exact reader decides.
     """
     if b"\\u" not in content:
-        with suppress(
-            ValueError, RecursionError
-        ):  # msgspec's errors are ValueErrors: the exact reader explains
+        with suppress(ValueError, RecursionError):  # msgspec raises ValueErrors; the exact reader explains
             value = msgspec.json.decode(content)
             if content.count(b":") == _count_members(value):
                 return value

@@ -16,7 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from privlearn.server.access.keys import Caller, Role, cached_caller, key_changes, look_up_caller
 from privlearn.server.changes.commands import Command
 from privlearn.server.http.bodies import Model, read_json, read_value
-from privlearn.server.http.limits import Limiter, note_caller, shared_of
+from privlearn.server.http.capacity import note_caller, shared_of
+from privlearn.server.http.limits import Limiter
 from privlearn.server.http.logs import note
 from privlearn.server.http.media_types import ARROW, CSV, JSON, kind_sent
 from privlearn.server.http.problems import problem_responses

@@ -31,13 +31,8 @@ UNREAD_SECONDS = 60.0
 class Connections:
     """All connections of this process.
 
-    Parameters
-    ----------
-    max_connections : int
-    head_bytes : int
-        Maximum size of the first line and the headers together.
-    head_seconds : float
-        Maximum time for the head to arrive, since the connection was made or the previous answer was sent.
+    ``head_bytes``: maximum size of the first line and the headers together. ``head_seconds``: maximum time for the
+    head to arrive, since the connection was made or the previous answer was sent.
     """
 
     max_connections: int

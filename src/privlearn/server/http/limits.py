@@ -1,139 +1,21 @@
-"""Limits of the HTTP interface: sizes, times, threads, and the security headers of answers."""
+"""Limits of the HTTP interface: sizes, times and rates of requests; and the security headers of answers."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
+from contextlib import suppress
 from http import HTTPStatus
 from ipaddress import IPv6Address
-from typing import Any, ParamSpec, TypeVar
 
-from anyio import CapacityLimiter, to_thread
-from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from privlearn.data.sources.passes import available_cores
 from privlearn.server.holder.settings import Limits
-from privlearn.server.http.fair_share import FairShare
+from privlearn.server.http.capacity import KILOBYTE, MEGABYTE, content_length
 from privlearn.server.http.problems import problem
 from privlearn.server.refusals import TooLarge, TooMany
 from privlearn.server.timing import Buckets
-
-KILOBYTE = 1 << 10
-MEGABYTE = 1 << 20
-SMALL = 64 * KILOBYTE
-"""Bodies up to this size are read at once; larger ones take turns, with a limit on memory."""
-
-HEAVY_AT_ONCE = max(2, min(available_cores(), 4))
-"""Threads for heavy requests: more than the cores would only slow down each other, and the event loop."""
-QUICK_AT_ONCE = 4
-"""Threads for answers that take milliseconds: more of them would only compete for the interpreter."""
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
-
-class Shared:
-    """What all requests of a process share: ``app.state.shared``."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.quick = CapacityLimiter(QUICK_AT_ONCE)
-        self.threads = FairShare(HEAVY_AT_ONCE, "threads for heavy requests")
-        self.computing = FairShare(1, "time to compute predictions")
-        self.bodies = FairShare(limits.bodies_megabytes * MEGABYTE, "capacity for large bodies")
-        self.reading = FairShare(limits.reading_megabytes * MEGABYTE, "memory to read bodies")
-        self._polls: Counter[str] = Counter()
-        self._looking_up: dict[Hashable, asyncio.Task[Any]] = {}
-
-    async def run_once(self, key: Hashable, look_up: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Look something up once for all requests that need it at this moment, such as the key of 64 connections."""
-        task: asyncio.Task[Result] | None = self._looking_up.get(key)
-        if task is None:
-            task = self._looking_up[key] = asyncio.create_task(look_up())
-            task.add_done_callback(lambda _: self._looking_up.pop(key))
-        return await asyncio.shield(task)  # a client that leaves does not end the others' look-up
-
-    @contextmanager
-    def waiting(self, name: str) -> Iterator[None]:
-        """Count one more request of this analyst that waits for the end of a job."""
-        if self._polls[name] >= self.limits.long_polls:
-            raise TooMany(
-                f"{self.limits.long_polls} of your requests already wait for jobs. Send this one without wait."
-            )
-        self._polls[name] += 1
-        try:
-            yield
-        finally:
-            self._polls[name] -= 1
-
-
-def shared_of(request: Request) -> Shared:
-    """Return what the requests of the application share."""
-    shared: Shared = request.app.state.shared
-    return shared
-
-
-def note_caller(scope: Scope, name: str) -> None:
-    """Record whose request this is; from here on it takes turns as this caller's."""
-    scope["privlearn.caller"] = name
-
-
-def caller_name(request: Request) -> str:
-    """Return the name that `note_caller` recorded."""
-    return str(request.scope.get("privlearn.caller", ""))
-
-
-async def run_computing(
-    request: Request,
-    function: Callable[Arguments, Result],
-    *args: Arguments.args,
-    **options: Arguments.kwargs,
-) -> Result:
-    """Call a function that only computes, one at a time: more threads would compete for the interpreter."""
-    async with shared_of(request).computing.acquire(caller_name(request)):
-        return await run_in_threadpool(function, *args, **options)
-
-
-async def run_heavy(
-    request: Request,
-    function: Callable[Arguments, Result],
-    *args: Arguments.args,
-    **options: Arguments.kwargs,
-) -> Result:
-    """Call a function in one of few threads; callers take turns, and a waiting request occupies no thread."""
-    async with shared_of(request).threads.acquire(caller_name(request)):
-        return await run_in_threadpool(function, *args, **options)
-
-
-async def run_quick(
-    request: Request,
-    function: Callable[Arguments, Result],
-    *args: Arguments.args,
-    **options: Arguments.kwargs,
-) -> Result:
-    """Call a function that takes milliseconds in a thread."""
-    return await to_thread.run_sync(partial(function, *args, **options), limiter=shared_of(request).quick)
-
-
-@asynccontextmanager
-async def large_body(request: Request, megabytes: int) -> AsyncIterator[None]:
-    """Allow a larger body for an authenticated caller, within the capacity for all such bodies."""
-    maximum = megabytes * MEGABYTE
-    size = min(_content_length(request.scope) or maximum, maximum)  # the first byte beyond that is refused
-    if size <= request.scope["privlearn.body"]:
-        yield
-        return
-    async with shared_of(request).bodies.acquire(caller_name(request), size):
-        request.scope["privlearn.body"] = maximum
-        yield
-
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -216,9 +98,9 @@ class RequestLimit:
             nonlocal arrived, complete
             if complete:  # only the end of the connection is left
                 return await receive()
-            if arrived == 0 and _content_length(scope) > scope["privlearn.body"]:
+            if arrived == 0 and content_length(scope) > scope["privlearn.body"]:
                 await _drain(scope, receive, deadline)
-                _check_size(_content_length(scope), scope["privlearn.body"])
+                _check_size(content_length(scope), scope["privlearn.body"])
             try:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
@@ -271,7 +153,7 @@ _LONG_HEAD = "the request's first line and headers are too long. Send shorter on
 
 async def _drain(scope: Scope, receive: Receive, deadline: float) -> None:
     """Read and drop a body, unless it is huge: a client that is still sending may not see the answer."""
-    if _content_length(scope) > _MAX_DRAINED:
+    if content_length(scope) > _MAX_DRAINED:
         return
     with suppress(TimeoutError):
         async with asyncio.timeout_at(deadline):
@@ -293,10 +175,3 @@ def _check_size(size: int, maximum: int) -> None:
 def _head_size(scope: Scope) -> int:
     line = len(scope["raw_path"]) + len(scope["query_string"])
     return line + sum(len(name) + len(value) for name, value in scope["headers"])
-
-
-def _content_length(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return int(value) if value.isdigit() else 0
-    return 0

@@ -68,10 +68,7 @@ class QueuedLines(logging.Handler):
 
     def flush(self) -> None:
         """Write what waits; also called at the end of the process. Lines that cannot be written are lost."""
-        with (
-            self._writing,
-            suppress(OSError, ValueError),
-        ):  # a full disk or a closed pipe must not stop the server
+        with self._writing, suppress(OSError, ValueError):  # a full disk must not stop the server
             records = [self._waiting.popleft() for _ in range(len(self._waiting))]
             if records:
                 self._stream.write("".join(f"{self.format(record)}\n" for record in records))

@@ -24,7 +24,7 @@ from privlearn.data.sources.table import safely
 from privlearn.errors import DataError
 from privlearn.server.http.arrow_streams import MAX_COLUMNS, read_arrow, write_arrow
 from privlearn.server.http.bodies import read_json
-from privlearn.server.http.limits import caller_name, shared_of
+from privlearn.server.http.capacity import caller_name, shared_of
 from privlearn.server.http.problems import NotOffered, UnknownKind
 from privlearn.server.jobs.requests import Row
 from privlearn.server.refusals import TooLarge

@@ -10,9 +10,8 @@ from pydantic import Field, JsonValue
 
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import SecureRandomness
-from privlearn.server.job_kinds.job_kind import JobContext, JobFields, JobKind, register_job_kind
+from privlearn.server.job_kinds.job_kind import JobContext, JobFields, JobKind, check_same, register_job_kind
 from privlearn.server.job_kinds.person_rows import PersonRows
-from privlearn.server.job_kinds.training import BYTES, check_same
 from privlearn.server.jobs.requests import Result, ResultInfo
 from privlearn.statistics.description.description import Description
 from privlearn.statistics.description.layout import description_layout
@@ -51,12 +50,10 @@ class Describe(JobKind[DescribeFields, NoisyCounts]):
     ) -> Result:
         schema = context.offered.schema
         cells, weights, number = read_cells(persons.raw_rows(), schema)
-        layout = _layout(
-            context, context.guarantee.relation.total(number, context.offered.settings.expected_records)
-        )
+        layout = _layout(context, context.total(number))
         check_same(layout.mechanism, mechanism)
         description = measure(layout, schema, cells, weights, SecureRandomness())
-        return Result(description.certificate.to_dict(), context.sign(description), BYTES)
+        return context.file_result(description)
 
     def page_part(self, result: ResultInfo, content: bytes) -> Markup:
         return Markup(page_part(Description.from_bytes(content))) + super().page_part(result, content)

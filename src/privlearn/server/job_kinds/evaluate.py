@@ -13,9 +13,9 @@ from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
 from privlearn.server.holder.datasets import OfferedDataSet
-from privlearn.server.job_kinds.job_kind import JobContext, JobFields, JobKind, register_job_kind
+from privlearn.server.job_kinds.job_kind import JobContext, JobFields, JobKind, check_same, register_job_kind
 from privlearn.server.job_kinds.person_rows import PersonRows
-from privlearn.server.job_kinds.training import BYTES, GIVE_OUT_RELEASE, check_same
+from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE
 from privlearn.server.jobs import results
 from privlearn.server.jobs.requests import Result, ResultInfo
 from privlearn.statistics.evaluation.evaluation import Evaluation
@@ -58,11 +58,10 @@ class Evaluate(JobKind[EvaluateFields, NoisyCounts]):
         schema = context.offered.schema
         subject, groups = _subject(context), groups_of(schema, context.fields.by)
         cells, weights, number = read_cells(subject, schema, groups, persons.raw_rows())
-        records = context.guarantee.relation.total(number, context.offered.settings.expected_records)
-        layout = evaluation_layout(subject, schema, groups, context.guarantee, records)
+        layout = evaluation_layout(subject, schema, groups, context.guarantee, context.total(number))
         check_same(layout.mechanism, mechanism)
         evaluation = measure(layout, schema, cells, weights, SecureRandomness())
-        return Result(evaluation.certificate.to_dict(), context.sign(evaluation), BYTES)
+        return context.file_result(evaluation)
 
     def purpose(self, fields: EvaluateFields) -> str:
         return f"{self.name}, {fields.release}"

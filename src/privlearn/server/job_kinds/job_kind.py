@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.release.archive import SignedArchive
 from privlearn.server.holder.datasets import OfferedDataSet
@@ -29,6 +29,8 @@ from privlearn.server.holder.signing import signing_key
 from privlearn.server.job_kinds.person_rows import PersonRows
 from privlearn.server.jobs.requests import JobRequest, Points, Result, ResultInfo
 from privlearn.server.refusals import NotFound
+
+BYTES = "application/octet-stream"
 
 
 class JobFields(BaseModel):
@@ -80,6 +82,14 @@ class JobContext(Generic[Fields]):
         """Return the bytes of a file that may leave, signed if the server has a key."""
         key = signing_key(self.offered.owner.server)
         return (archive if key is None else archive.signed(key)).to_bytes()
+
+    def file_result(self, archive: Any) -> Result:
+        """Return a file with its certificate as the job's result."""
+        return Result(archive.certificate.to_dict(), self.sign(archive), BYTES)
+
+    def total(self, counted: int) -> int:
+        """Return the public number of records or persons: the expected one where the counted one is private."""
+        return self.guarantee.relation.total(counted, self.offered.settings.expected_records)
 
 
 class JobKind(ABC, Generic[Fields, Calibrated]):
@@ -187,6 +197,17 @@ def download_link(result: ResultInfo) -> Markup:
         return Markup()
     link = Markup('<p class="actions"><a class="button" href="/jobs/{}/result">Download the result</a></p>')
     return link.format(result.id)
+
+
+def check_same(mechanism: Mechanism, charged: Mechanism) -> None:
+    """Raise DataError unless the mechanism is the one that was charged.
+
+    They can differ only in the number of records, which is public.
+    """
+    if mechanism != charged:
+        raise DataError(
+            "the table's number of records has changed since the server started. Restart the server."
+        )
 
 
 AnyJobKind = JobKind[Any, Any]

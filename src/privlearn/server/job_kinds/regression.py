@@ -10,9 +10,8 @@ from pydantic import Field, JsonValue
 
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import SecureRandomness
-from privlearn.server.job_kinds.job_kind import JobContext, JobFields, JobKind, register_job_kind
+from privlearn.server.job_kinds.job_kind import JobContext, JobFields, JobKind, check_same, register_job_kind
 from privlearn.server.job_kinds.person_rows import PersonRows
-from privlearn.server.job_kinds.training import BYTES, check_same
 from privlearn.server.jobs.requests import Result, ResultInfo
 from privlearn.statistics.layout import CountsLayout
 from privlearn.statistics.regression.estimates import Estimates
@@ -66,11 +65,10 @@ class Regression(JobKind[RegressionFields, NoisyCounts]):
     ) -> Result:
         schema, request = context.offered.schema, _request(context)
         rows = read_cells(persons.raw_rows(), schema, request)
-        expected = context.offered.settings.expected_records
-        layout = _layout(context, request, context.guarantee.relation.total(rows.total, expected))
+        layout = _layout(context, request, context.total(rows.total))
         check_same(layout.mechanism, mechanism)
         estimates = measure(layout, schema, rows, SecureRandomness())
-        return Result(estimates.certificate.to_dict(), context.sign(estimates), BYTES)
+        return context.file_result(estimates)
 
     def describe(self, fields: RegressionFields) -> str:
         return f"A regression table: {fields.formula}."

@@ -7,7 +7,6 @@ compare noise with signal. Neither reads a record.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeVar
@@ -16,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 from markupsafe import Markup
 from pydantic import Field, JsonValue
+from pydantic_core import to_jsonable_python
 
-from privlearn.errors import DataError, InvalidParameter, SessionError
+from privlearn.errors import InvalidParameter, SessionError
 from privlearn.estimators.fit import Fit
 from privlearn.estimators.forecast.fit_forecast import calibrate_fit, fit_on_stand_ins, plan
 from privlearn.estimators.forecast.forecast import Forecast
@@ -34,7 +34,14 @@ from privlearn.server.holder.recipes import (
     estimator,
     kernel_learner,
 )
-from privlearn.server.job_kinds.job_kind import JobContext, JobFields, JobKind, Mechanism, register_job_kind
+from privlearn.server.job_kinds.job_kind import (
+    JobContext,
+    JobFields,
+    JobKind,
+    Mechanism,
+    check_same,
+    register_job_kind,
+)
 from privlearn.server.job_kinds.person_rows import PersonRows
 from privlearn.server.jobs.requests import SESSION, FromSchema, Points, Result, ResultInfo
 from privlearn.server.refusals import TooLarge
@@ -48,23 +55,11 @@ _CURVE_EPSILONS = np.geomspace(0.01, 10.0, 25)
 
 
 def calibrate_training(
-    offered: OfferedDataSet,
-    recipe: Recipe,
-    guarantee: Guarantee,
-    mechanism: str = "model",
-    points: Points | None = None,
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: Points | None
 ) -> Any:
     """Return the calibrated mechanism that a training runs; refuse what no theorem covers.
 
-    Parameters
-    ----------
-    offered : OfferedDataSet
-    recipe : Recipe
-    guarantee : Guarantee
-    mechanism : {"model", "function_release", "pinp"}, default="model"
-        How a session answers; a release is a model.
-    points : pyarrow.Table or "schema", optional
-        The analyst's public points; "schema" has the server generate them.
+    ``mechanism`` is how a session answers; a release is a model.
     """
     _check_options(mechanism, points)
     if mechanism != "model":
@@ -84,7 +79,7 @@ def estimate_training(
     mechanism: str = "model",
     points: Points | None = None,
 ) -> dict[str, Any]:
-    """Return cost, noise, verdict and what would change it, as JSON values. The parameters: see `calibrate_training`.
+    """Return cost, noise, verdict and what would change it, as JSON values, for the parameters of `calibrate_training`.
 
     To what `Forecast.to_dict` returns it adds ``curve``: epsilon, noise, margin, lost gain and verdict for a range of
     epsilons. Infinite numbers become ``None``.
@@ -117,7 +112,7 @@ def _cached_fit(offered: OfferedDataSet, recipe: Recipe, approximate: bool, poin
 def _any_guarantee(offered: OfferedDataSet, approximate: bool) -> Guarantee:
     """Return a guarantee to set up work with that serves every epsilon, and every delta above 0 or none.
 
-    Set up for each delta, work of seconds and megabytes would be anybody's to request again and again.
+    With a set-up for each delta, an analyst could request seconds of work and megabytes again and again.
     """
     return Guarantee(1.0, 1e-6 if approximate else 0.0, offered.settings.neighbours)
 
@@ -149,20 +144,9 @@ def _as_json(forecast: Forecast) -> dict[str, Any]:
         | {name: getattr(point, name) for name in ("noise", "margin", "lost", "verdict")}
         for point in points
     ]
-    record: dict[str, Any] = _finite(forecast.to_dict() | {"curve": curve})
+    # JSON has no infinite numbers.
+    record: dict[str, Any] = to_jsonable_python(forecast.to_dict() | {"curve": curve}, inf_nan_mode="null")
     return record
-
-
-def _finite(value: Any) -> Any:
-    """Return a JSON value with ``None`` for infinite numbers, which JSON does not have."""
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-BYTES = "application/octet-stream"
 
 
 class TrainingFields(JobFields):
@@ -230,17 +214,6 @@ def train(context: JobContext[Fields], mechanism: Mechanism, rows: Any) -> Relea
     return release
 
 
-def check_same(mechanism: Mechanism, charged: Mechanism) -> None:
-    """Raise DataError unless the mechanism is the one that was charged.
-
-    They can differ only in the number of records, which is public.
-    """
-    if mechanism != charged:
-        raise DataError(
-            "the table's number of records has changed since the server started. Restart the server."
-        )
-
-
 class ReleaseFields(TrainingFields):
     """A model to train and give out."""
 
@@ -265,7 +238,7 @@ class GiveOutRelease(TrainingKind[ReleaseFields]):
         self, context: JobContext[ReleaseFields], mechanism: Mechanism, persons: PersonRows, job_id: str
     ) -> Result:
         release = train(context, mechanism, persons.raw_rows())
-        return Result(release.certificate.to_dict(), context.sign(release), BYTES)
+        return context.file_result(release)
 
 
 class SessionFields(TrainingFields):

@@ -56,7 +56,7 @@ def check_not_weak(context: JobContext[Any]) -> None:
     weak = context.offered.weakness(context.guarantee)
     if weak and not context.offered.settings.accept_weak_privacy:
         raise InvalidParameter(
-            f"this guarantee is {weak}. The holder does not allow that: use a smaller epsilon or delta."
+            f"this guarantee is {weak}. The holder does not allow that. Use a smaller epsilon or delta."
         )
 
 

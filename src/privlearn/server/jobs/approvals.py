@@ -101,8 +101,8 @@ def _check(job: Job, by: Caller) -> None:
     if is_own(job, by):
         raise Forbidden("this request is your own. Another person must decide on it.")
     if job.state != "waiting_for_approval" or job.decide_by <= as_text(now()):
-        who = f": {job.decided_by} has decided" if job.decided_by else ""
-        raise Conflict(f"this request no longer waits for approval{who}. Look at its state.")
+        decided = f": {job.decided_by} has decided" if job.decided_by else ""
+        raise Conflict(f"this request no longer waits for approval{decided}. Look at its state.")
 
 
 def _is_repeated(job: Job, by: Caller, decision: Decision) -> bool:
@@ -153,13 +153,7 @@ class Case:
 class Approvals:
     """What approvers may do; the holder and auditors may look.
 
-    Parameters
-    ----------
-    store : str
-    catalogs : Catalogs
-    outboxes : Outboxes
-    wake : callable
-        Wakes the workers.
+    ``wake`` wakes the workers.
     """
 
     def __init__(self, store: str, catalogs: Catalogs, outboxes: Outboxes, wake: Callable[[], None]) -> None:

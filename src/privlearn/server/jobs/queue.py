@@ -39,7 +39,7 @@ from privlearn.server.timing import as_text, from_text, now
 LEASE_SECONDS = 15.0
 MAX_ATTEMPTS = 3
 
-FAILED = "the job failed on the holder's side, whose pages and server log have the reason"
+FAILED = "the job failed on the holder's side; the holder's pages and log have the reason"
 GAVE_UP = f"its process ended {MAX_ATTEMPTS} times before it was done"
 
 _LOCK = "jobs"
@@ -179,9 +179,8 @@ def claim(store: str, turns: RoundRobin | None = None) -> Job | None:
             return None
         own_jobs = select(*_COLUMNS).where(free, jobs.c.analyst == (turns or RoundRobin()).next(names))
         row = connection.execute(own_jobs.order_by(jobs.c.created).limit(1)).one()
-        if (
-            row.attempts > MAX_ATTEMPTS
-        ):  # giving up has failed too: the analyst's other jobs must not wait for it
+        # Giving up has failed as well, and the analyst's other jobs must not wait for this one.
+        if row.attempts > MAX_ATTEMPTS:
             _end(connection, store, row.id, f"{FAILED}; {_spending(connection, row)}", GAVE_UP)
             return None
         held = {"state": "running", "attempts": row.attempts + 1, "lease": _lease(connection, store)}

@@ -118,14 +118,8 @@ def request_columns(row: Any) -> dict[str, Any]:
 class Job(AcceptedRequest):
     """A request in the queue, or one that is over.
 
-    Attributes
-    ----------
-    decide_by : str
-        Deadline for its approval; empty if it needs none.
-    decided, decided_by, decision : str
-        Time, person and reason of the decision.
-    key_id : str
-        Id of the analyst's key, or their name at the OpenID provider.
+    ``decide_by``: deadline for its approval; empty if it needs none. ``decided``, ``decided_by``, ``decision``: time,
+    person and reason of the decision. ``key_id``: id of the analyst's key, or their name at the OpenID provider.
     """
 
     state: State
@@ -152,13 +146,8 @@ class Job(AcceptedRequest):
 class Result:
     """What a job produces; everything in it may leave.
 
-    Parameters
-    ----------
-    certificate : dict
-        The guarantee, with every constant.
-    content : bytes, optional
-    media_type : str, default=""
-        Media type of the content. Empty if the content stays on the server.
+    ``certificate``: the guarantee, with every constant. ``media_type``: media type of the content. Empty if the
+    content stays on the server.
     """
 
     certificate: dict[str, Any]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from privlearn.imports import export_late
 
 if TYPE_CHECKING:
-    from privlearn.server.pages.choices import new_form_token
     from privlearn.server.pages.columns import field_views, point_of
+    from privlearn.server.pages.desk import MAX_STEPS, spending_figure
     from privlearn.server.pages.figures import Axis, Figure, Line, meter, round_ticks
+    from privlearn.server.pages.page import new_form_token
 else:
     __getattr__ = export_late(__name__)

@@ -17,8 +17,7 @@ from privlearn.server.changes import keys as key_changes
 from privlearn.server.changes.keys import end_of_day
 from privlearn.server.holder.dataset_settings import Share
 from privlearn.server.pages.change import Summary, Typed, add_pages, carry_out, command_page
-from privlearn.server.pages.choices import number_in
-from privlearn.server.pages.formatting import KEYS, number
+from privlearn.server.pages.formatting import number, number_in
 from privlearn.server.pages.page import Form, PageId, check_id, page_router
 from privlearn.server.pages.signing import Holder
 from privlearn.server.service import Service
@@ -126,13 +125,17 @@ def _sum_of_shares(service: Service, name: str, dataset: str, requested: Share) 
 
 _KEYS = ("/keys", "Keys")
 _DAYS = 90
+_COMMANDS = """\
+privlearn keys create owner.toml --analyst NAME
+privlearn keys list owner.toml
+privlearn keys revoke owner.toml KEY"""
 _MONITOR = "a monitor, which may only read the server's metrics"
 
 
 @router.get("/keys")
 def keys(visit: Holder) -> Response:
     found, may_change = list_keys(visit.service.store), visit.service.owner.console.changes
-    return visit.render("keys.html", keys=found, commands=KEYS, may_change=may_change)
+    return visit.render("keys.html", keys=found, commands=_COMMANDS, may_change=may_change)
 
 
 @command_page(router, commands.ISSUE_KEY)

@@ -9,8 +9,8 @@ from fastapi.responses import RedirectResponse, Response
 
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.server.jobs.approvals import MAX_REASON_LENGTH, Decision
-from privlearn.server.pages.choices import as_sentence
 from privlearn.server.pages.estimate_view import make_estimate_view
+from privlearn.server.pages.formatting import as_sentence
 from privlearn.server.pages.page import Before, Form, PageId, Visit, list_page, page_router, text_of
 from privlearn.server.pages.signing import RequestReader
 from privlearn.server.refusals import Conflict

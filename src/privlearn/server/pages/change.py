@@ -15,8 +15,14 @@ from starlette.datastructures import FormData
 
 from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.server.changes.commands import Command, CommandField
-from privlearn.server.pages.choices import check_form_token, errors_by_field, new_form_token
-from privlearn.server.pages.page import Form, Visit, text_of
+from privlearn.server.pages.page import (
+    Form,
+    Visit,
+    check_form_token,
+    errors_by_field,
+    new_form_token,
+    text_of,
+)
 from privlearn.server.pages.signing import Holder
 from privlearn.server.refusals import Conflict, Forbidden, NotFound
 
@@ -36,16 +42,8 @@ def command_page(router: APIRouter, command: Command) -> Callable[[Endpoint], En
 class Change:
     """A command as its pages show it.
 
-    Attributes
-    ----------
-    command : Command
-    back : tuple of str
-        Address and title of the page to return to.
-    title, lead : str
-    fields : tuple of CommandField
-        If empty, the change starts with the question.
-    notes : tuple of str
-        What to know before filling in the form.
+    ``back``: address and title of the page to return to. ``fields``: if empty, the change starts with the question.
+    ``notes``: what to know before filling in the form.
     """
 
     command: Command
@@ -132,9 +130,9 @@ def add_pages(
         def do(typed: Typed) -> None:
             act(visit.service, visit.caller, *named.values(), *(typed[one.name] for one in fields))
 
-        place, heading = (text.format(**named) for text in back)
+        address, heading = (text.format(**named) for text in back)
         title = f"{command.title}: {', '.join(named.values())}"
-        return carry_out(visit, form, command, (place, heading), ask, do, title=title, fields=fields)
+        return carry_out(visit, form, command, (address, heading), ask, do, title=title, fields=fields)
 
     command_page(router, command)(page)
 

@@ -11,8 +11,7 @@ from privlearn.budget.statement import Share
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.http.media_types import CSV
 from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE, OPEN_SESSION
-from privlearn.server.pages.desk import entries_of
-from privlearn.server.pages.formatting import MAX_STEPS, spending_figure
+from privlearn.server.pages.desk import MAX_STEPS, entries_of, spending_figure
 from privlearn.server.pages.page import Before, page_router
 from privlearn.server.pages.signing import Auditor
 from privlearn.server.refusals import NotFound
@@ -69,7 +68,7 @@ def log(visit: Auditor, before: BeforeLine = None) -> Response:
 def log_file(visit: Auditor, form: str) -> Response:
     """Stream the whole log, to archive it or verify it elsewhere."""
     if form not in _FILES:
-        raise NotFound("the log is given out as log.jsonl or log.csv: choose one")
+        raise NotFound("the log is given out as log.jsonl or log.csv. Choose one")
     lines, media_type = _FILES[form]
     name = {"Content-Disposition": f'attachment; filename="log.{form}"'}
     return StreamingResponse(lines(visit.service.store), media_type=media_type, headers=name)

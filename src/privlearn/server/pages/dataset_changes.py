@@ -14,8 +14,7 @@ from privlearn.guarantee import RELATIONS
 from privlearn.server.changes import commands
 from privlearn.server.changes import datasets as changes
 from privlearn.server.pages.change import Summary, Typed, add_pages, carry_out, command_page
-from privlearn.server.pages.choices import number_in
-from privlearn.server.pages.formatting import number
+from privlearn.server.pages.formatting import number, number_in
 from privlearn.server.pages.page import Form, Visit, page_router
 from privlearn.server.pages.signing import Holder
 from privlearn.server.refusals import Conflict
@@ -34,7 +33,7 @@ def _add(visit: Visit, form: FormData) -> Response:
     service, sources = visit.service, visit.service.owner.console
     if not sources.sources:
         raise Conflict(
-            'owner.toml names no source for the console: write [console] and sources = { exports = "exports" } into '
+            'owner.toml names no source for the console. Write [console] and sources = { exports = "exports" } into '
             "it, or declare the data set there, and start the server again"
         )
     # Per request: files come and go, and extensions may have registered relations.

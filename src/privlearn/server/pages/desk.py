@@ -1,15 +1,21 @@
-"""The analyst's desk: data sets, their public description, and what is left of a share."""
+"""The analyst's desk: data sets, their public description, and what is left of a share, with its history."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from fastapi.responses import Response
 
-from privlearn.budget.statement import Entry
+from privlearn.budget.composition import Balance
+from privlearn.budget.statement import Entry, Share, Standing
 from privlearn.server.http.media_types import CSV, table_bytes
 from privlearn.server.pages.columns import column_views, target_range
-from privlearn.server.pages.formatting import MAX_STEPS, dataset_commands, spending_figure
+from privlearn.server.pages.figures import Axis, Figure, Line, round_ticks
+from privlearn.server.pages.formatting import moment, number
 from privlearn.server.pages.page import Before, ListPage, Visit, download, list_page, page_router
 from privlearn.server.pages.signing import Analyst
+from privlearn.server.timing import now
 
 router = page_router()
 
@@ -60,3 +66,67 @@ def synthetic_rows(visit: Analyst, name: str) -> Response:
     offered = visit.service.dataset(visit.caller, name)
     rows = offered.synthetic(_SYNTHETIC_ROWS).select(list(offered.schema.columns))
     return download(table_bytes(rows, CSV), CSV, f"{name}-made-up.csv")
+
+
+_MIN_SECONDS = 60.0  # since the first entry: a new budget's figure needs a width too
+_BEFORE = 1.1  # times the time since the first entry: the line begins a little before it
+_AHEAD = 1.04  # times the total, so that its line is not at the very edge
+MAX_STEPS = 150
+"""Points of the figure's line: more could not be distinguished."""
+
+
+def spending_figure(
+    history: Sequence[tuple[str, Balance]], part: Standing | Share, what: str
+) -> Figure | None:
+    """Return the figure of epsilon spent and reserved against time, below the total; None if nothing was spent."""
+    if not history:
+        return None
+    total, over = part.total.epsilon, now().timestamp()
+    first = history[0][0]
+    begin = over - _BEFORE * max(over - _time(first), _MIN_SECONDS)
+    steps, spent = [(begin, 0.0)], 0.0
+    for time, balance in history:
+        steps.append((_time(time), spent))
+        spent = balance.spent.epsilon + balance.reserved.epsilon
+        steps.append((_time(time), spent))
+    steps.append((over, spent))
+    return Figure(
+        id="history",
+        title=f"Epsilon spent of {what}",
+        description=f"From {moment(first)} on, {number(spent)} of {number(total)} was taken. The table below has each "
+        "cost.",
+        x=Axis(begin, over),
+        y=Axis(0.0, _AHEAD * total),
+        x_ticks=[(begin, _clock(begin, over)), (over, "now")],
+        y_ticks=[(tick, number(tick)) for tick in round_ticks(total)],
+        x_label="time (UTC)",
+        lines=[
+            Line("spent and reserved", steps, "line-main"),
+            Line("total", [(begin, total), (over, total)], "line-limit"),
+        ],
+        areas=[Line("spent and reserved", steps, "area")],
+    )
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _clock(begin: float, over: float) -> str:
+    at = datetime.fromtimestamp(begin, now().tzinfo)
+    return at.strftime("%H:%M" if over - begin < 86_400 else "%Y-%m-%d")
+
+
+def dataset_commands(address: str, dataset: str, learner: str) -> str:
+    server = address.rstrip("/")
+    return f"""\
+export PRIVLEARN_KEY=pl_...        # your key
+privlearn ask --server {server} budget {dataset}
+privlearn ask --server {server} estimate {dataset} --learner {learner} --epsilon 0.5 --delta 1e-6
+privlearn ask --server {server} release {dataset} --learner {learner} --epsilon 0.5 --delta 1e-6 \\
+    --trial --out trial.privlearn
+
+from privlearn.client import Client            # in Python
+client = Client("{server}")          # the key is in PRIVLEARN_KEY
+session = client.open_session("{dataset}", learner="{learner}", epsilon=0.5, delta=1e-6, trial=True)
+print(session.predict(client.synthetic("{dataset}", rows=10)))"""

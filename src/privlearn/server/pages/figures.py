@@ -115,11 +115,11 @@ class Figure:
         return f"{100 * (1 - self.y.position(value)):.2f}%"
 
 
-def round_ticks(high: float, max_steps: int = 5) -> list[float]:
-    """Return 0 and round numbers up to ``high``, in at most ``max_steps`` steps."""
+def round_ticks(high: float) -> list[float]:
+    """Return 0 and round numbers up to ``high``, in at most five steps."""
     step = 10.0 ** math.floor(math.log10(high))
     for smaller in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0):
-        if high / (step * smaller) <= max_steps:
+        if high / (step * smaller) <= 5:
             step *= smaller
             break
     return [step * index for index in range(math.floor(high / step * (1 + 1e-9)) + 1)]

@@ -1,10 +1,11 @@
-"""What all pages share: templates, the check of a form's origin, pages of long lists, and error pages."""
+"""What all pages share: templates, forms with their checks, pages of long lists, and error pages."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+import secrets
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -20,12 +21,12 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 
 from privlearn._version import __version__
-from privlearn.errors import PrivlearnError
+from privlearn.errors import BudgetExceeded, InvalidParameter, PrivlearnError
 from privlearn.guarantee import Guarantee
 from privlearn.server.access.keys import Caller
 from privlearn.server.http.bodies import small_form
 from privlearn.server.http.callers import ID, service_of
-from privlearn.server.http.limits import run_heavy
+from privlearn.server.http.capacity import run_heavy
 from privlearn.server.http.problems import defect
 from privlearn.server.job_kinds.job_kind import JOB_KINDS
 from privlearn.server.pages import formatting
@@ -40,7 +41,7 @@ SIZE = 25
 
 def check_id(id: str) -> str:
     if not re.fullmatch(ID, id):
-        raise NotFound("there is nothing under this id: list yours")
+        raise NotFound("there is nothing under this id. List yours")
     return id
 
 
@@ -182,7 +183,7 @@ def check_origin(request: Request) -> None:
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin", "")
     own = site in _OWN if site else origin.partition("://")[2] == request.headers.get("host")
     if not own:
-        raise Forbidden("this form was sent from another site: open the page here and send it again")
+        raise Forbidden("this form was sent from another site. Open the page here and send it again")
 
 
 class Page(APIRoute):
@@ -239,3 +240,34 @@ def download(content: bytes, kind: str, name: str) -> Response:
     return Response(
         content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
     )
+
+
+_ONCE = re.compile("[0-9a-f]{32}")
+
+
+def new_form_token() -> str:
+    """Return a new value for ``once``."""
+    return secrets.token_hex(16)
+
+
+def is_form_token(text: str) -> bool:
+    """Return whether the text has the form of a token: it is stored with the job, and browsers can send anything."""
+    return _ONCE.fullmatch(text) is not None
+
+
+def check_form_token(text: str) -> str:
+    """Return the token of a form that was sent; refuse a form that is not from this server."""
+    if not is_form_token(text):
+        raise InvalidParameter(
+            "this form is not from this server. Open the page again, check it, then press the button."
+        )
+    return text
+
+
+def errors_by_field(error: Exception, fields: Collection[str]) -> dict[str, str]:
+    """Return the error's sentence under the field that it begins with, or under "" for the whole form."""
+    first = str(error).partition(" ")[0]
+    field = "epsilon" if isinstance(error, BudgetExceeded) else first.rstrip(":")
+    if field not in fields:
+        return {"": formatting.as_sentence(error)}
+    return {field: formatting.as_sentence(str(error).removeprefix(f"{field}: "))}

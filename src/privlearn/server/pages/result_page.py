@@ -20,23 +20,24 @@ from privlearn.release.verification import verify_bytes
 from privlearn.server.access.keys import Caller
 from privlearn.server.holder.datasets import OfferedDataSet
 from privlearn.server.http.bodies import content_of
-from privlearn.server.http.limits import run_heavy
+from privlearn.server.http.capacity import run_heavy
 from privlearn.server.http.media_types import reading
 from privlearn.server.job_kinds.evaluate import EVALUATE, fits
-from privlearn.server.job_kinds.job_kind import JOB_KINDS, download_link
-from privlearn.server.job_kinds.training import BYTES, GIVE_OUT_RELEASE
+from privlearn.server.job_kinds.job_kind import BYTES, JOB_KINDS, download_link
+from privlearn.server.job_kinds.training import GIVE_OUT_RELEASE
 from privlearn.server.jobs import results
 from privlearn.server.jobs.requests import Job, JobRequest, ResultInfo
-from privlearn.server.pages.choices import as_sentence, check_form_token, new_form_token, number_in
-from privlearn.server.pages.formatting import release_commands
+from privlearn.server.pages.formatting import as_sentence, number_in
 from privlearn.server.pages.page import (
     Before,
     Form,
     ListPage,
     PageId,
     Visit,
+    check_form_token,
     download,
     list_page,
+    new_form_token,
     page_router,
     text_of,
 )
@@ -50,7 +51,7 @@ _HEADINGS = {
     "waiting": "Waiting for its turn",
     "running": "Under way",
     "done": "Finished",
-    "failed": "It did not work out",
+    "failed": "Failed",
     "declined": "Declined",
 }
 _STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holder's side"}
@@ -157,7 +158,7 @@ def _release_page(
         422 if errors else 200,
         release=found,
         proven=verify_bytes(content),
-        commands=release_commands(str(visit.request.base_url), id, _file_name(found)),
+        commands=_commands(str(visit.request.base_url), id, _file_name(found)),
         datasets=[offered.name for offered in fitting],
         with_approval=any(offered.settings.approval is not None for offered in fitting),
         columns=_group_columns(fitting[0].schema) if fitting else [],
@@ -215,8 +216,8 @@ def _describe(found: Job) -> tuple[str, str]:
     kind = JOB_KINDS.get(found.kind)
     if kind is None:
         return f"A job of kind {found.kind}", (
-            f"This server does not know the kind {found.kind} any more: its holder can put it back into owner.toml, "
-            "under extensions."
+            f"This server no longer has the kind {found.kind}. Its holder can add it to owner.toml again, under "
+            "extensions."
         )
     fields = kind.read(found.fields)
     return kind.heading(fields), kind.describe(fields)
@@ -241,3 +242,14 @@ def _part(store: str, job_id: str, kind_name: str) -> Markup:
 def _file_name(found: ResultInfo) -> str:
     suffix = ".privlearn" if found.media_type == BYTES else ""
     return f"{found.dataset}-{found.learner or found.kind}-{found.id[:8]}{suffix}"
+
+
+def _commands(address: str, release: str, name: str) -> str:
+    server = address.rstrip("/")
+    return f"""\
+privlearn ask --server {server} download {release} --out {name}
+privlearn verify {name}
+privlearn predict {name} new.csv --out predictions.csv
+
+from privlearn import Release                  # in Python
+Release.load("{name}").model.predict(table)"""

@@ -25,9 +25,8 @@ from privlearn.server.http.bodies import content_of
 from privlearn.server.http.media_types import CSV, JSON, read_rows, reading
 from privlearn.server.job_kinds.training import OPEN_SESSION
 from privlearn.server.jobs.requests import Predictions, ResultInfo
-from privlearn.server.pages.choices import as_sentence
 from privlearn.server.pages.columns import FieldView, field_views, point_of
-from privlearn.server.pages.formatting import session_commands
+from privlearn.server.pages.formatting import as_sentence
 from privlearn.server.pages.page import Before, Form, PageId, Visit, download, page_router
 from privlearn.server.pages.result_page import results_of
 from privlearn.server.pages.signing import RowsForm, Visitor
@@ -125,7 +124,7 @@ def _page(
         batch_rows=visit.service.owner.limits.batch_rows,
         may_ask=found.state == "open" and found.analyst == visit.caller.name,
         certificate=_read(found),
-        commands=session_commands(str(visit.request.base_url), found.id),
+        commands=_commands(str(visit.request.base_url), found.id),
     )
 
 
@@ -145,9 +144,9 @@ def _read_lines(content: bytes, rows: int, form: FileFormat) -> list[list[str]]:
         text = content.decode(form.encoding).removeprefix("\ufeff")
         lines = [line for line in csv.reader(io.StringIO(text), delimiter=form.delimiter) if line]
     except (UnicodeDecodeError, csv.Error):
-        raise DataError(f"the file is not CSV in {form.encoding} throughout: save it again as such") from None
+        raise DataError(f"the file is not CSV in {form.encoding} throughout. Save it again as such") from None
     if len(lines) != rows + 1:
-        raise DataError("the file cannot be divided into lines: save it again as plain CSV")
+        raise DataError("the file cannot be divided into lines. Save it again as plain CSV")
     return lines
 
 
@@ -192,3 +191,14 @@ def _read(found: ResultInfo) -> BaseCertificate:
     """Read the session's certificate; a session that answers from a model has the certificate of a release."""
     kind: type[BaseCertificate] = Certificate if found.mechanism == "model" else SessionCertificate
     return kind.from_dict(found.certificate)
+
+
+def _commands(address: str, session: str) -> str:
+    server = address.rstrip("/")
+    return f"""\
+privlearn ask --server {server} predict {session} new.csv --out predictions.csv
+privlearn ask --server {server} certificate {session} --out session.json
+privlearn verify session.json
+
+from privlearn.client import Client            # in Python
+Client("{server}").session("{session}").predict(table)"""

@@ -20,7 +20,7 @@ from privlearn.server.access.logins import caller_of_login, sign_in, sign_in_per
 from privlearn.server.access.openid import SECONDS_AT_PROVIDER, Attempt, Provider, caller_of_claims
 from privlearn.server.http.bodies import file_form
 from privlearn.server.http.callers import Served, address_of, service_of
-from privlearn.server.http.limits import note_caller
+from privlearn.server.http.capacity import note_caller
 from privlearn.server.http.logs import note
 from privlearn.server.pages.page import MENUS, Form, Visit, page_router, problem_page, render, text_of
 from privlearn.server.refusals import AccessRefused, Forbidden, NotFound
@@ -105,7 +105,7 @@ def form_with_file(setting: str) -> Any:
 
 RowsForm = Annotated[FormData, form_with_file("body_megabytes")]
 ReleaseForm = Annotated[FormData, form_with_file("file_megabytes")]
-_FOR_ANALYSTS = "this page is an analyst's: others have pages that show the same from their side"
+_FOR_ANALYSTS = "this page is for analysts. Other roles have their own pages"
 _FOR_HOLDER = "this page is for the holder of the data"
 _FOR_AUDITORS = "this page is for the holder of the data and for auditors"
 _FOR_READERS = "this page is for the holder, approvers and auditors"
@@ -209,7 +209,7 @@ def _caller(request: Request) -> Caller | None:
 def _provider_of(request: Request) -> Provider:
     provider: Provider | None = request.app.state.provider
     if provider is None:
-        raise NotFound("this server has no sign-in provider: sign in with a key")
+        raise NotFound("this server has no sign-in provider. Sign in with a key")
     return provider
 
 

@@ -23,17 +23,21 @@ from privlearn.server.jobs.admission import MAX_TEXT_LENGTHS
 from privlearn.server.jobs.requests import JobRequest
 from privlearn.server.pages.choices import (
     FIELDS,
+    FIELDS_WITH_ERRORS,
     FORMS_OF_RELEASE,
     Choices,
     FormOfRelease,
-    as_sentence,
+)
+from privlearn.server.pages.estimate_view import EstimateView, estimate_view
+from privlearn.server.pages.formatting import as_sentence, number, number_below
+from privlearn.server.pages.page import (
+    Visit,
     check_form_token,
     errors_by_field,
     new_form_token,
+    page_router,
+    text_of,
 )
-from privlearn.server.pages.estimate_view import EstimateView, estimate_view
-from privlearn.server.pages.formatting import number, number_below
-from privlearn.server.pages.page import Visit, page_router, text_of
 from privlearn.server.pages.signing import Analyst, RowsForm
 from privlearn.server.refusals import Conflict, NotFound, TooLarge, TooMany
 from privlearn.server.service import Service
@@ -41,7 +45,9 @@ from privlearn.server.service import Service
 router = page_router()
 
 _MODELS = {"logistic": "logistic regression", "svm": "support vector machine", "regression": "regression"}
-_SENT_BEFORE = "This form was sent before with something else in it. If you want this too, press again."
+_SENT_BEFORE = (
+    "This form was already sent with other values. To request these as well, press the button again."
+)
 
 
 @router.get("/desk/{name}/train")
@@ -75,7 +81,7 @@ def _train(visit: Visit, name: str, form: FormData, content: bytes) -> Response:
     except (DataError, TooLarge) as error:
         errors = {"points": as_sentence(error)}
     except (BudgetExceeded, InvalidParameter, NotFound, TooMany) as error:
-        errors = errors_by_field(error)
+        errors = errors_by_field(error, FIELDS_WITH_ERRORS)
     return _page(visit, name, typed, errors)
 
 
@@ -116,7 +122,7 @@ def _page(
         try:
             estimate = estimate_view(service, caller, offered, form.learner, face, guarantee)
         except (InvalidParameter, NotFound, TooMany) as error:
-            wrong |= errors_by_field(error)
+            wrong |= errors_by_field(error, FIELDS_WITH_ERRORS)
     wrong |= errors or {}
     affordable = guarantee is not None and _fits_budget(offered, caller, guarantee)
     return visit.render(

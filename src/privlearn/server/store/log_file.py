@@ -19,6 +19,7 @@ from cryptography.exceptions import InvalidSignature
 from sqlalchemy import delete, func, insert, select
 
 from privlearn.budget.storage import SERVICE, excluding, reading, removing_from
+from privlearn.data.schema.cell_grammar import NUMBER
 from privlearn.data.schema.documents import parse_json
 from privlearn.errors import VerificationError
 from privlearn.release.signatures import PublicKey, SigningKey, check_signature, key_hex
@@ -28,13 +29,12 @@ from privlearn.server.store.events import BEGINNING, Event, record
 from privlearn.server.timing import as_text, now
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def escape_formula(cell: Any) -> Any:
     """Return the cell, with a quote in front if a spreadsheet would evaluate it; numbers are unchanged."""
     text = str(cell)
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else cell
+    return f"'{text}" if _FORMULA.match(text) and not re.fullmatch(NUMBER, text) else cell
 
 
 FORMAT = "privlearn log 1"
@@ -191,13 +191,7 @@ def prune(store: str, before: datetime, key: SigningKey | None = None) -> int:
     The whole chain is verified first: nothing is removed from a log that was changed. That lines were removed is itself
     a line of the log.
 
-    Parameters
-    ----------
-    store : str
-    before : datetime
-        With a time zone.
-    key : SigningKey, optional
-        Signs the head that is left.
+    ``before`` has a time zone; ``key`` signs the head that is left.
     """
     verify_log(first_head(store), iterate_events(store))
     old = tables.events.c.time < as_text(before)

@@ -68,7 +68,7 @@ def open_budget(connection: Connection, store: str, name: str, dataset: DataSet)
 
 
 _FAILED = "the holder restored an older backup. Request it again; its cost stands."
-_PURPOSE = "spent before a restored backup, or taken to be"
+_PURPOSE = "spent, or assumed to be spent, after a backup that was restored"
 
 
 def settle(store: str, lost: Mapping[str, Amount]) -> dict[str, Guarantee]:

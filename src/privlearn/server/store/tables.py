@@ -196,14 +196,8 @@ def create_all(connection: sa.Connection) -> None:
 class ListPage:
     """The part of a list of jobs, or of their results, to read.
 
-    Attributes
-    ----------
-    limit : int or None
-        ``None``: all of them.
-    before : str, optional
-        Id of the last one seen.
-    datasets : collection of str, optional
-        Only jobs on these data sets; ``None``: on any.
+    ``limit``: the number of items; ``None``: all. ``before``: id of the last one seen. ``datasets``: only jobs on these
+    data sets; ``None``: on any.
     """
 
     limit: int | None = None

@@ -112,7 +112,7 @@ def minimise_kernel(
     result = minimise(gram, losses, problem.total, gap, progress)
     if not result.gap <= gap:
         raise SolverError(
-            f"the kernel machine could not certify a gap of {gap:g}: use a larger gap or a stronger "
+            f"the kernel machine could not certify a gap of {gap:g}. Use a larger gap or a stronger "
             "regularization, or use loss='huber_hinge'"
         )
     dual[rows] = gram.dual(result.alpha)

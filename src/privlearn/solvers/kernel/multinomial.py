@@ -70,7 +70,7 @@ def minimise_kernel_multinomial(
         result = machine.descend(machine.linear_start(), gap)
     if not result.gap <= gap:
         raise SolverError(
-            f"the kernel machine could not certify a gap of {gap:g}: use a larger gap or a stronger regularization"
+            f"the kernel machine could not certify a gap of {gap:g}. Use a larger gap or a stronger regularization"
         )
     distance = certified_kernel_distance(problem.regularization, result.gap)
     return KernelSolution(result.alpha.T / machine.scale, result.gap, distance, result.steps)

@@ -70,7 +70,7 @@ class KernelProblem:
             check_vector("offsets", self.offsets, len(self.gram))
             if math.isinf(self.loss.smoothness):
                 raise InvalidParameter(
-                    "offsets need a loss with a bounded second derivative: use loss='huber'"
+                    "offsets need a loss with a bounded second derivative. Use loss='huber'"
                 )
         if not 0 <= self.gram_error < math.inf:
             raise InvalidParameter(
@@ -112,7 +112,7 @@ class CertifiedPoint:
 def _check_gram(gram: Any) -> None:
     """Raise InvalidParameter for an impossible Gram matrix; that it has no negative eigenvalue is trusted."""
     if not isinstance(gram, np.ndarray) or gram.dtype != np.float64:
-        raise InvalidParameter("gram must be a numpy array of float64: call numpy.asarray(gram, float) first")
+        raise InvalidParameter("gram must be a numpy array of float64. Call numpy.asarray(gram, float) first")
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or len(gram) == 0:
         raise InvalidParameter("gram must be a square matrix with a row for each record, and at least one")
     if np.any(gram.diagonal() < 0):
@@ -125,7 +125,7 @@ def _asymmetry(gram: Array) -> float:
         differences = [np.max(np.abs(gram[one, other] - gram[other, one].T)) for one, other in _tiles(gram)]
     asymmetry = float(np.max(differences))
     if not np.isfinite(asymmetry):
-        raise InvalidParameter("gram must be finite: check the kernel's settings")
+        raise InvalidParameter("gram must be finite. Check the kernel's settings")
     if asymmetry > SYMMETRY * float(gram.diagonal().max()):
         raise InvalidParameter("gram must be symmetric: a kernel has k(x, z) = k(z, x)")
     return asymmetry

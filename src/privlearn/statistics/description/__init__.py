@@ -25,6 +25,4 @@ else:
     __getattr__ = export_late(__name__)
 
 
-__all__ = [
-    "CrossTable", "Description", "describe", "format_count", "measure", "read_cells",
-]  # fmt: skip
+__all__ = ["CrossTable", "Description", "describe", "format_count", "measure", "read_cells"]

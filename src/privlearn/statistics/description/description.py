@@ -212,9 +212,9 @@ class Description(CountsFile):
         index = len(self.about["columns"]) + self.about["pairs"].index([one, other])
         parts = [np.array([1.0, -1.0]) / both * self._noise_scale(index)]
         for name, moments, factor in ((one, first, second.mean), (other, second, first.mean)):
-            place = list(self.about["columns"]).index(name)
+            position = list(self.about["columns"]).index(name)
             middles = middles_of(self.about["columns"][name]) - moments.mean
-            parts.append(-middles * factor / (moments.share * self.records) * self._noise_scale(place))
+            parts.append(-middles * factor / (moments.share * self.records) * self._noise_scale(position))
         coefficients = np.concatenate(parts) / scale
         sampling = math.sqrt(self.unit / both)
         p_value, _ = tail_and_reach(found.value, sampling, coefficients, noise)

@@ -69,13 +69,7 @@ class HypothesisTest:
 
 @dataclass(frozen=True, eq=False)
 class CountNoise:
-    """The noise in every cell of a table of counts.
-
-    Parameters
-    ----------
-    distribution : {"gaussian", "laplace"}
-    scale : float
-    """
+    """The noise in every cell of a table of counts."""
 
     distribution: str
     scale: float
@@ -137,12 +131,7 @@ def difference_test(
 
     Variances of the groups are not assumed to be equal (Welch 1947).
 
-    Parameters
-    ----------
-    values : array
-        The number that each column of the table stands for.
-    statistic : str
-        Name of the difference.
+    ``values``: the number that each column of the table stands for. ``statistic``: name of the difference.
     """
     test = HypothesisTest("difference of two groups", columns, math.nan)
     if noise.drowns(counts[0]) or noise.drowns(counts[1]):

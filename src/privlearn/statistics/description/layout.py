@@ -17,13 +17,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.schema.columns import (
-    CategoryColumn,
-    DateColumn,
-    NumberColumn,
-    OrdinalColumn,
-    TextColumn,
-)
+from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, did_you_mean

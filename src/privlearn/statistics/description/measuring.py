@@ -122,11 +122,7 @@ def read_cells(table: Any, schema: Schema) -> tuple[PackedCells, Array | None, i
 
 
 def measure(
-    layout: CountsLayout,
-    schema: Schema,
-    cells: PackedCells,
-    weights: Array | None,
-    randomness: Randomness,
+    layout: CountsLayout, schema: Schema, cells: PackedCells, weights: Array | None, randomness: Randomness
 ) -> Description:
     """Touch the data: count the rows of all tables, add the noise of the layout, and return the certified result."""
     columns, described = described_columns(schema), layout.about["columns"]

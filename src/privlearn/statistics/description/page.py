@@ -105,10 +105,7 @@ def _test_cells(test: HypothesisTest) -> tuple[str, str]:
 def _squares(description: Description) -> str:
     """Return the correlation matrix as squares: blue for positive, orange for negative, darker if stronger."""
     rows = [
-        (
-            escape(name),
-            svg(_SQUARE * len(values), _SQUARE, "".join(map(_square, range(len(values)), values))),
-        )
+        (escape(name), svg(_SQUARE * len(values), _SQUARE, "".join(map(_square, range(len(values)), values))))
         for name, values in zip(description.ordered, description.correlation.tolist(), strict=True)
     ]
     return html_table(("column", "with each column, in the order of the rows"), rows)

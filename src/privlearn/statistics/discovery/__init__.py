@@ -14,7 +14,4 @@ else:
     __getattr__ = export_late(__name__)
 
 
-__all__ = [
-    "MarkedColumns",
-    "discover",
-]
+__all__ = ["MarkedColumns", "discover"]

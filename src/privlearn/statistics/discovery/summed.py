@@ -34,14 +34,8 @@ is a sum of 15 counts."""
 class Candidates:
     """Public: the cells in which the marked columns of a draft are counted.
 
-    Parameters
-    ----------
-    draft : SchemaDraft
-    values : mapping of str to sequence of values
-        The candidates of each marked list; no other value is counted.
-    between : mapping of str to (float, float)
-        Known limits of the bounds of a column, divided into equal steps; other columns have steps of a sixteenth of a
-        power of two.
+    ``values``: the candidates of each marked list; no other value is counted. ``between``: known limits of the bounds
+    of a column, divided into equal steps; other columns have steps of a sixteenth of a power of two.
     """
 
     draft: SchemaDraft

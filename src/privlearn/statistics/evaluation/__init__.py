@@ -19,6 +19,4 @@ else:
     __getattr__ = export_late(__name__)
 
 
-__all__ = [
-    "Estimate", "Evaluation", "GroupResult", "evaluate", "read_cells",
-]  # fmt: skip
+__all__ = ["Estimate", "Evaluation", "GroupResult", "evaluate", "read_cells"]

@@ -88,14 +88,8 @@ class ScoredRows:
 class _ScoredBlock:
     """PRIVATE: some rows, unpacked.
 
-    Parameters
-    ----------
-    target : Target
-    answers : array of shape (rows,)
-        Indices of classes, negative if unknown; or numbers.
-    outputs : array of shape (rows,) or (rows, classes)
-    groups : list of arrays of shape (rows,)
-        Indices of values, negative if there is none; one array per table of groups.
+    ``answers`` (array of shape (rows,)): indices of classes, negative if unknown; or numbers. ``groups`` (list of
+    arrays of shape (rows,)): indices of values, negative if there is none; one array per table of groups.
     """
 
     target: Target
