@@ -213,10 +213,12 @@ def measure(
             value, error = fit_plainly(family, variables, table["y"], table["person"])
             if family in ("logistic", "ordinal"):
                 table["y"] = table["y"].astype(int)
+            cells: dict[float, Any] = {}
             for setting, schema, request, guarantee in prepared:
                 if setting.persons != persons or (table_seed and results.get(setting) is None):
                     continue
-                rows = read_cells(table, schema, request)
+                rows = cells.get(setting.generosity) or read_cells(table, schema, request)
+                cells[setting.generosity] = rows
                 layout = regression_layout(request, schema, guarantee, rows.total)
                 if not is_readable(layout):
                     results[setting] = None

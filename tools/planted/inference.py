@@ -33,7 +33,7 @@ MUTANTS = [
     Mutant("regression: comparisons of a record are independent", f"{_ROWS}._moments", "scores.reshape(-1, self._copies, dimension).sum(axis=1)", "scores", ESTIMATED),
     Mutant("regression: rows of a person are independent", f"{_ROWS}._moments", "block.persons is None", "True", ESTIMATED),
     Mutant("estimates: the noise is forgotten", f"{_ESTIMATES}:Estimates._solution", "score_noise ** 2 * unit", "0.0 * unit", ESTIMATED),
-    Mutant("estimates: the information's noise shrinks variances", f"{_ESTIMATES}:shrunk_moments", "size - by_noise", "size", ESTIMATED),
+    Mutant("estimates: eigenvalues stay apart", f"{_ESTIMATES}:without_repulsion", "values + shift", "values", ESTIMATED),
     Mutant("estimates: the last step counts with its noise", f"{_ESTIMATES}:expected_outer", "np.outer(mean, mean)", "np.outer(step, step)", ESTIMATED),
     Mutant("estimates: refused ones are charged", "privlearn.statistics.regression.measuring:estimate", "check_strength(layout, schema.count_noun, model.rate)", "", ESTIMATED),
     Mutant("design: atoms are always moved", "privlearn.statistics.regression.design:Standardised._moves", "np.where(self.design.movable, self.centres, 0.0)", "self.centres", PARSED),

@@ -33,6 +33,7 @@ from privlearn.statistics.regression import (
     forecast_widths,
     forest_plot,
     shrunk_moments,
+    without_repulsion,
     write_page,
 )
 
@@ -326,7 +327,7 @@ def test_no_more_complete_records_are_shown_than_there_are() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 20.0])
 def test_noise_does_not_change_the_size_of_moments_on_average(noise: float) -> None:
-    """The noise in the information made them too small, and cutting eigenvalues at 0 too large."""
+    """Cutting eigenvalues at 0 would make them too large."""
     generator, information = np.random.default_rng(0), 100.0 * np.eye(4)
 
     def symmetric(deviation: float) -> Any:
@@ -337,15 +338,31 @@ def test_noise_does_not_change_the_size_of_moments_on_average(noise: float) -> N
         np.trace(
             shrunk_moments(
                 0.5 * information + symmetric(2.0 * noise),
-                information + symmetric(noise),
+                without_repulsion(information + symmetric(noise), noise),
                 np.eye(4),
                 2.0 * noise,
-                noise,
             )[0]
         )
         for _ in range(400)
     ]
     assert np.mean(traces) == pytest.approx(200.0, abs=1e-9 if noise == 0.0 else 8.0)
+
+
+def test_eigenvalues_without_what_the_noise_adds() -> None:
+    """Noise drives them apart: the least one is too small by more than its own noise. Most of that is taken back."""
+    generator = np.random.default_rng(0)
+    exact = np.diag(np.array([8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 30.0]))
+    errors = []
+    for _ in range(400):
+        square = generator.normal(0.0, 1.0, (8, 8)) * np.sqrt(2.0)
+        noisy = exact + (square + square.T) / 2.0
+        mended = without_repulsion(noisy, np.sqrt(2.0))
+        assert np.trace(mended) == pytest.approx(np.trace(noisy))
+        vector = np.linalg.eigh(noisy)[1][:, 0]
+        errors.append([vector @ (matrix - exact) @ vector for matrix in (noisy, mended)])
+    before, after = np.mean(errors, axis=0)
+    assert before < -2.0
+    assert -1.0 < after < 0.0
 
 
 def test_the_last_step_without_its_noise() -> None:

@@ -15,7 +15,11 @@ from privlearn.statistics.regression.measuring import estimate
 
 if TYPE_CHECKING:
     from privlearn.statistics.regression.design import Standardised, design_from_dict, design_of
-    from privlearn.statistics.regression.estimates import expected_outer, shrunk_moments
+    from privlearn.statistics.regression.estimates import (
+        expected_outer,
+        shrunk_moments,
+        without_repulsion,
+    )
     from privlearn.statistics.regression.formula import parse_formula
     from privlearn.statistics.regression.layout import read_request, regression_layout
     from privlearn.statistics.regression.page import forest_plot, write_page

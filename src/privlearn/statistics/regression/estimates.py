@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _MIN_INFORMATION = 3.0
 """In a direction whose information is below this multiple of its noise, nothing is estimated."""
+_COLLINEAR = 1e-9
+"""Nor where it is below this share of the largest one, which matters without noise."""
 _UNESTIMATED = 1e-3
 """A coefficient is not estimated if more than this share of its squared direction lies in such directions."""
 _FLAT = 1e-3
 """Eigenvalues of a matrix of moments count as at least this share of the largest one."""
-_CURVATURE = 0.25
-"""Change of the information per unit of the linear predictor, for the error of the last step."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,10 @@ class Estimates(CountsFile):
         scale, dimension = progress.scale, progress.design.dimension
         score_noise = scales[-3] * scale.residual_bound
         noise = scales[-2] * scale.information_bound
+        information = without_repulsion(information, noise)
         values, vectors = np.linalg.eigh(information)
-        weak = values < _MIN_INFORMATION * noise
-        inverse = positive_inverse(information, _MIN_INFORMATION * noise)
+        least = max(_MIN_INFORMATION * noise, _COLLINEAR * float(values[-1]))
+        weak, inverse = values < least, positive_inverse(information, least)
         step = inverse @ score
         # the information's noise times the step, and the step's own curvature (docs/theory/inference.md)
         unit, change = np.eye(dimension), progress.change_of_moments(step)
@@ -162,10 +163,10 @@ class Estimates(CountsFile):
         # residuals before the step also contain the step
         before = max(float(np.sum(outer * information)), 0.0) / progress.complete
         moments_noise = scales[-1] * scale.residual_bound**2
-        spread, kept = shrunk_moments(
-            moments - before * information, information, change, moments_noise, noise
-        )
-        left = _CURVATURE**2 * progress.predictor_variance(information, step)
+        spread, kept = shrunk_moments(moments - before * information, information, change, moments_noise)
+        # residuals at the estimate are smaller than at the truth: each coefficient counts as a record
+        spread *= 1.0 + dimension / max(progress.complete, dimension)
+        left = progress.curvature(information, outer)
         to_units = progress.standardised.to_units * scale.spread
         estimate = to_units @ (progress.coefficients + step)
         estimate[0] += scale.centre
@@ -175,7 +176,9 @@ class Estimates(CountsFile):
         hidden = (to_units @ vectors[:, weak]) ** 2
         share = hidden.sum(axis=1) / (to_units**2).sum(axis=1)
         # of the variances' own noise: Satterthwaite's degrees of freedom
-        by_model = (1.0 - kept**2) * np.diag(sampling) ** 2 / max(float(np.sum(spread**2)), 1e-300)
+        by_model = (
+            (1.0 - kept**2) * dimension * (np.diag(sampling) / max(float(np.trace(spread)), 1e-300)) ** 2
+        )
         error = moments_noise**2 * (by_model + kept**2 * np.sum(weights**2, axis=1) ** 2)
         degrees = np.divide(
             2.0 * np.diag(whole) ** 2, error, out=np.full(dimension, np.inf), where=error > 0.0
@@ -266,30 +269,42 @@ def expected_outer(step: Array, prior: Array, inverse: Array, score_noise: float
     return np.asarray(np.outer(mean, mean) + prior - gain @ prior)
 
 
-def shrunk_moments(
-    moments: Array, information: Array, change: Array, noise: float, information_noise: float
-) -> tuple[Array, float]:
+def without_repulsion(matrix: Array, noise: float) -> Array:
+    """Return a symmetric matrix with the eigenvalues that it is expected to have without its noise.
+
+    Noise drives eigenvalues apart: the least one becomes too small, and its inverse too large. Given the eigenvectors,
+    eigenvalue l_i is expected to be l_i + noise^2 sum_j 1 / (l_j - l_i) before (Bun, Bouchaud and Potters 2016), here
+    without the poles. The trace is kept.
+
+    >>> without_repulsion(np.diag([3.0, 10.0]), 1.0).round(2).tolist()
+    [[3.14, 0.0], [0.0, 9.86]]
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    gaps = values - values[:, np.newaxis]
+    shift = noise**2 * (gaps / np.maximum(gaps**2 + noise**2, 1e-300)).sum(axis=1)
+    return np.asarray((vectors * (values + shift)) @ vectors.T)
+
+
+def shrunk_moments(moments: Array, information: Array, change: Array, noise: float) -> tuple[Array, float]:
     """Return the scores' second moments, moved towards a multiple of the model's by as much as they are noise.
 
     The second result is the share of the deviation from the model that is kept.
 
-    The model's are T I T' for the information I and ``change`` T. The deviation from them is kept as far as it exceeds
-    its noise (James and Stein's factor), so that small tables get the model's variance and large ones the sandwich. The
-    noise in I would make the multiple too small: its mean square is subtracted.
+    The model's are T I T' for the information I and ``change`` T; their multiple has the trace of the moments. The
+    deviation from them is kept as far as it exceeds its noise (James and Stein's factor), so that small tables get the
+    model's variance and large ones the sandwich.
     """
-    model, square = change @ information @ change.T, change.T @ change
-    size = float(np.sum(model**2))
-    by_noise = information_noise**2 * (float(np.trace(square)) ** 2 + float(np.sum(square**2))) / 2.0
-    factor = max(float(np.sum(moments * model)) / max(size - by_noise, size / 4.0, 1e-300), 0.0)
+    model = change @ information @ change.T
+    total = float(np.trace(model))
+    factor = max(float(np.trace(moments)), 0.0) / total if total > 1e-100 else 0.0
     deviation = moments - factor * model
     size, dimension = float(np.sum(deviation**2)), len(moments)
     expected = noise**2 * dimension * (dimension + 1) / 2.0
     kept = max(1.0 - expected / size, 0.0) if size else 0.0
-    values, vectors = np.linalg.eigh(factor * model)
+    values, vectors = np.linalg.eigh(model)
     root = vectors / np.sqrt(np.maximum(values, max(float(values[-1]), 1e-300) * _FLAT))
     lowest = float(np.linalg.eigvalsh(root.T @ deviation @ root)[0])
-    kept = (
-        min(kept, -1.0 / lowest) if lowest < 0.0 else kept
-    )  # the sum stays positive, with nothing added to its trace
+    if lowest < 0.0:  # the sum stays positive, with nothing added to its trace
+        kept = min(kept, -factor / lowest)
     values, vectors = np.linalg.eigh(factor * model + kept * deviation)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T), kept

@@ -133,48 +133,71 @@ class Progress:
     @property
     def step_covariance(self) -> Array:
         """Return the covariance of the last step, from these coefficients to the estimate without noise."""
-        return np.asarray(np.linalg.inv(self._posterior[1]))
+        return self._posterior[1]
 
     @cached_property
     def _posterior(self) -> tuple[Array, Array]:
-        """Return the coefficients after all rounds but the last, and the inverse of the covariance of their error.
+        """Return the coefficients after all rounds but the last, and the covariance of their error.
 
         Round j, at w_j, observes s_j = I_j (w - w_j) + noise. The estimate is the posterior mean given all rounds, each
-        with the variance of its noise and of the error of its linearisation, which earlier rounds have more of.
+        with the variance of its noise, of the noise in I_j times w - w_j, and of the error of its linearisation.
         """
         scale = self._first_scale
         start = np.zeros(self.design.dimension)
         count = self.design.rows_per_record
         start[:count] = np.linalg.solve(self._centre_rows[:, :count], scale.intercepts)
         value, rounds = start, []
-        precision = np.eye(len(start)) / _PRIOR
+        covariance = _PRIOR * np.eye(len(start))
         last = min(self.tables + 2 * self.family.rounds, len(self._released) - 1)
         for place in range(self.tables, last, 2):
             score, information = self._round(place, scale)
-            rounds.append((value, score, information, (self._scales[place] * scale.residual_bound) ** 2))
+            noise, information_noise = self._scales[place : place + 2]
+            rounds.append(
+                (
+                    value,
+                    score,
+                    information,
+                    noise * scale.residual_bound,
+                    information_noise * scale.information_bound,
+                )
+            )
             for _ in range(3):
-                value, precision = self._combine(rounds, start, value)
-        return value, precision
+                value, covariance = self._combine(rounds, start, value, covariance)
+        return value, covariance
 
     def _combine(
-        self, rounds: Sequence[tuple[Array, Array, Array, float]], start: Array, value: Array
+        self,
+        rounds: Sequence[tuple[Array, Array, Array, float, float]],
+        start: Array,
+        value: Array,
+        covariance: Array,
     ) -> tuple[Array, Array]:
-        precision = np.eye(len(start)) / _PRIOR
+        """Return the posterior mean and its covariance, given about where both are."""
+        size = len(start)
+        precision = np.eye(size) / _PRIOR
         weighted = start / _PRIOR
-        for point, score, information, noise in rounds:
-            change = information @ (value - point)
-            error = 0.25 * self.predictor_variance(information, value - point) * float(change @ change)
-            variance = max(noise + error / len(start), math.ulp(0.0) ** 0.5)
+        for point, score, information, noise, information_noise in rounds:
+            outer = np.outer(value - point, value - point) + covariance
+            change = float(np.sum((information @ outer) * information)) / size
+            by_information = information_noise**2 / 2.0 * float(np.trace(outer)) * (1.0 + 1.0 / size)
+            variance = noise**2 + by_information + self.curvature(information, outer) * change
+            variance = max(variance, math.ulp(0.0) ** 0.5)
             precision = precision + information @ information / variance
             weighted = weighted + information @ (score + information @ point) / variance
-        return np.asarray(np.linalg.solve(precision, weighted)), precision
+        covariance = positive_inverse(precision, 1.0 / _PRIOR)
+        return covariance @ weighted, covariance
 
-    def predictor_variance(self, information: Array, step: Array) -> float:
-        """Return about the mean square of a step's change of the linear predictor, by the intercept's information."""
+    def curvature(self, information: Array, outer: Array) -> float:
+        """Return the mean square of what a step's quadratic part adds to its change of the score, relative to it.
+
+        Per unit of the linear predictor x'w the information of a record changes by at most itself, so the quadratic
+        part is at most x'u / 2 times the linear one for the step u, whose expected outer product is ``outer``. The
+        fourth moment of a normal x'u is 3 times its squared variance. A linear model has no quadratic part.
+        """
         if self.family.name == "linear":
             return 0.0
         weight = max(float(information[0, 0]) * NORM * self.design.dimension, math.ulp(1.0))
-        return max(float(step @ information @ step), 0.0) / weight
+        return 0.75 * max(float(np.sum(outer * information)), 0.0) / weight
 
     @cached_property
     def _centre_rows(self) -> Array:
@@ -220,4 +243,4 @@ class Progress:
 def positive_inverse(matrix: Array, floor: float) -> Array:
     """Return the inverse of a symmetric matrix whose eigenvalues are raised to at least ``floor``."""
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors / np.maximum(values, max(floor, 1e-300))) @ vectors.T)
+    return np.asarray((vectors / np.maximum(values, max(floor, 1e-100))) @ vectors.T)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -103,13 +104,14 @@ class RegressionRows(RegressionSums):
     def __init__(self, rows: RegressionCells, layout: CountsLayout) -> None:
         self._rows = rows
         self._about = layout.about
+        self._cells = layout.mechanism.cells
         self._progress = Progress(layout.about, layout.mechanism.scales, [])
         self._copies = self._progress.design.rows_per_record
 
     def sums(self, released: Sequence[Array]) -> Array:
         progress = self._progress = self._progress.with_released(released)
         if len(released) < progress.tables:
-            return self._counts(progress, len(released))
+            return self._tables[len(released)]
         return {
             "score": self._score,
             "information": self._information,
@@ -159,12 +161,15 @@ class RegressionRows(RegressionSums):
         known = ~np.isnan(values)
         return np.clip(np.where(known, values, about["lower"]), about["lower"], about["upper"]), known
 
-    def _counts(self, progress: Progress, index: int) -> Array:
-        """PRIVATE: return the histogram of a variable, of the outcome or of the exposure."""
-        total: Array | float = 0.0
+    @cached_property
+    def _tables(self) -> list[Array]:
+        """PRIVATE: return all histograms, of variables, outcome and exposure; one pass, as none needs another one."""
+        progress = self._progress
+        totals = [np.zeros(cells) for cells in self._cells[: progress.tables]]
         for block in self._blocks(progress):
-            total = total + self._count(progress, index, block)
-        return np.asarray(total)
+            for index, total in enumerate(totals):
+                total += self._count(progress, index, block)
+        return totals
 
     def _count(self, progress: Progress, index: int, block: _Block) -> Array:
         variables = progress.design.column_variables
