@@ -29,7 +29,7 @@ from privlearn.data.encoding import WeightColumns
 from privlearn.data.sources import in_memory as load_rows
 from privlearn.errors import DataError, InvalidParameter, SchemaError, VerificationError
 from privlearn.estimators import MemoryOracle
-from privlearn.estimators.curvature_rows import CurvatureRows
+from privlearn.explain.private_curvature import CurvatureRows
 from privlearn.mechanisms import NoisyCurvature
 from privlearn.release import Certificate, check_agreement
 

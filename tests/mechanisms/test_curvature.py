@@ -18,7 +18,7 @@ from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ClassTargets, NumberTargets, Targets, TrainingRows
-from privlearn.estimators.curvature_rows import UNIT, CurvatureRows
+from privlearn.explain.private_curvature import UNIT, CurvatureRows
 from privlearn.guarantee import RELATIONS
 from privlearn.mechanisms import NoisyCurvature, Task
 from privlearn.randomness import SeededRandomness

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from privlearn.errors import DataError, LedgerError, SessionError
-from privlearn.sessions import InteractivePredictor, LockedState
+from privlearn.sessions import InteractivePredictor, LockedSharedState
 from privlearn.sessions.interactive import Admission
 from tests.support.session_support import open_session, points_in_ball, written_learner
 
@@ -100,7 +100,7 @@ def test_what_was_not_committed_is_never_said(tmp_path: Path, monkeypatch: pytes
     lock = session._state.lock
 
     @contextmanager
-    def uncommitted() -> Iterator[LockedState]:
+    def uncommitted() -> Iterator[LockedSharedState]:
         with lock() as ours:
             yield ours
             raise LedgerError("disk full")

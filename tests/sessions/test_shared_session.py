@@ -20,7 +20,7 @@ import pytest
 from privlearn import Ledger
 from privlearn.errors import LedgerError, SessionError
 from privlearn.guarantee import Guarantee
-from privlearn.sessions import InteractivePredictor, LockedState, SharedStore, interactive
+from privlearn.sessions import InteractivePredictor, LockedSharedState, SharedStore, interactive
 from privlearn.sessions.interactive import Admission
 from tests.support.forked import fork
 from tests.support.postgresql_cluster import Cluster
@@ -140,9 +140,9 @@ def test_a_refused_row_is_not_quoted(place: SharedStore) -> None:
     """Neither in the message nor where a log would show the reason: it holds the noise."""
     session = open_session(place)
     session.predict(POINTS[:1])
-    known = session._state.records()[0]  # type: ignore[index]
+    known = session._state.records()[0]
     with pytest.raises(LedgerError) as refusal, session._state.lock() as locked:
-        locked.append([dataclasses.replace(known, memory=b"noise drawn", source=None)])
+        locked.append([dataclasses.replace(known, memory=b"noise drawn", source=None)])  # type: ignore[arg-type]
     shown = "".join(traceback.format_exception(refusal.value))
     for private in ("noise drawn", b"noise drawn".hex(), known.point.hex()):
         assert private not in shown
@@ -231,7 +231,7 @@ def test_a_turn_that_was_recorded_without_our_knowing_is_taken_up(
     lock = session._state.lock
 
     @contextmanager
-    def lost() -> Iterator[LockedState]:
+    def lost() -> Iterator[LockedSharedState]:
         with lock() as ours:
             yield ours
         raise LedgerError("lost")

@@ -209,7 +209,7 @@ MUTANTS = [
     Mutant("parts that overlap", "privlearn.mechanisms.search.partition:split_rows", "np.array_split(order, parts)", "[*np.array_split(order, parts)[:-1], order]", SEARCH),
     Mutant("parts of persons with several rows", "privlearn.mechanisms.search.partition:Partition.__post_init__", "any((task.rows_per_person > 1 for task in tasks))", "False", SEARCH),
     Mutant("a person in several parts", "privlearn.estimators.selection.methods:split_persons", "rows.persons is None", "True", ("estimators/selection",)),
-    Mutant("curvature: gradients of a person squared row by row", "privlearn.estimators.curvature_rows:CurvatureRows.sums", "if self._persons is None:\n    ...\nelse:\n    ...", "_add_outer(rows, gradients)", ("explain/test_buying.py",)),
+    Mutant("curvature: gradients of a person squared row by row", "privlearn.explain.private_curvature:CurvatureRows.sums", "if self._persons is None:\n    ...\nelse:\n    ...", "_add_outer(rows, gradients)", ("explain/test_buying.py",)),
     Mutant("choice's epsilon not counted", "privlearn.mechanisms.search.partition:Partition.spends", "max(trained.epsilon, self.selection_epsilon + SELECTION_ROUNDING)", "trained.epsilon", SEARCH),
     Mutant("as many trials as expected, always", "privlearn.mechanisms.search.random_stopping:RandomStopping._draw_candidates", """
         while draw_below(self.expected_trials, randomness) != 0:

@@ -104,12 +104,12 @@ class Standing:
     total : Guarantee
     composition : {"basic", "renyi"}
     spent, reserved, left : Amount
-        They add up to the total. In a renyi ledger each epsilon is stated at the total's delta. Of a split data set:
-        where those people stand who have the least left; of a ledger's part: its people.
+        They add up to the total. In a renyi ledger each epsilon is stated at the total's delta. For a split data set
+        they are those of the part with the least left; for a ledger of one part, those of that part.
     renyi_order, renyi_limit : float or None
         The fixed order and the largest divergence at it; None in a basic ledger.
     share : Share or None
-        That of the ledger's account, if it has one.
+        The share of the ledger's account, if it has one.
     parts : tuple of PartStatement
         Those of which there are entries.
     """

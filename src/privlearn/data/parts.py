@@ -47,8 +47,8 @@ class Split:
     person : str or None
         The column that identifies persons.
     seed : str
-        Public: the guarantee holds for every seed. By position, a seed that was not stated is only a name: the parts
-        were drawn in secret, because the order of a table may depend on its records.
+        Public: the guarantee holds for every seed. By position, if the caller stated no seed, this is only a name, and
+        the parts were drawn in secret, because the order of a table may depend on its records.
     test : float
         Share of the test part.
     neighbours : str

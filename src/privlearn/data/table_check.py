@@ -1,6 +1,6 @@
 """PRIVATE: report all cells of a table that do not fit its schema, for the table's holder.
 
-Messages quote no cell; the unlisted values are apart from them, for callers that ask for them.
+Messages quote no cell. `Finding.values` has the most frequent cells that do not fit, for callers that show them.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from privlearn.guarantee import Guarantee, get_relation
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
 from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.search.search import Search
-from privlearn.mechanisms.statistics.score_odds import log_odds_from_counts
+from privlearn.mechanisms.statistics.score_counts import log_odds_from_counts
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release

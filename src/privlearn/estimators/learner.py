@@ -27,8 +27,7 @@ from privlearn.estimators.target_readers import ClassReader, NumberReader
 from privlearn.estimators.training_rows import Targets, TrainingRows
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import kernel_from_name
-from privlearn.features.map_encoder import MapEncoder
-from privlearn.features.maps import choose_map
+from privlearn.features.map_encoder import MapEncoder, choose_map
 from privlearn.features.public_map import PublicMap
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.task import Task

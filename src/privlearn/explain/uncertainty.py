@@ -287,7 +287,7 @@ class Uncertainty:
 
     @property
     def _second_deviation(self) -> float:
-        """Return that of the noise which objective perturbation adds for the solver's tolerance; 0 elsewhere."""
+        """Return the deviation of objective perturbation's second noise, for the solver's tolerance; 0 without one."""
         if not (self._perturbs_objective and self._mechanism.guarantee.is_private):
             return 0.0
         return self._coordinate_deviation(self._mechanism.noise_scales[1])
@@ -308,7 +308,7 @@ class Uncertainty:
 
     @cached_property
     def _worlds(self) -> list[Hessian]:
-        """Return estimates of the estimate with its noise drawn again (bootstrap); none where they are not used."""
+        """Return Hessians estimated from the estimate plus fresh noise (parametric bootstrap); none where unused."""
         if self._hessian is None or (self.kind == "privacy" and not self._perturbs_objective):
             return []
         generator, size = np.random.default_rng(1), self._mechanism.task.dimension

@@ -11,11 +11,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from privlearn.arrays import Array
+from privlearn.explain.simulated_errors import DRAWS, block_sizes
 from privlearn.mechanisms.noise import coordinate_deviation
 
 BIAS = 3.0 * math.sqrt(3.0) / 64.0
-DRAWS = 10_000
-_MAX_DRAWS = 100 * DRAWS
 _SCORES = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
 
 
@@ -111,8 +110,7 @@ class MinimiserShift:
         self, draw: Callable[[np.random.Generator], tuple[Array, Array]], level: float
     ) -> tuple[Array, Array]:
         """Draw both bounds, so often that some twenty draws lie beyond the level."""
-        parts = math.ceil(20.0 / max(1.0 - level, 20.0 / _MAX_DRAWS) / DRAWS)
-        drawn = [draw(np.random.default_rng(seed)) for seed in range(parts)]
+        drawn = [draw(np.random.default_rng(seed)) for seed in range(len(block_sizes(level)))]
         return np.concatenate([hard for hard, _ in drawn]), np.concatenate([smooth for _, smooth in drawn])
 
     def _deviations(self, generator: np.random.Generator) -> tuple[Array, Array]:

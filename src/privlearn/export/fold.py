@@ -40,7 +40,7 @@ from privlearn.export.scorecard import (
     Table,
     Words,
 )
-from privlearn.mechanisms.statistics.score_odds import MIDDLES
+from privlearn.mechanisms.statistics.score_counts import MIDDLES
 from privlearn.release.archive import json_bytes
 from privlearn.release.artifact import Release
 from privlearn.release.encoders import base_of, reads_columns

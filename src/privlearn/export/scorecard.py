@@ -91,9 +91,14 @@ class Table(Part):
 class Curve(Part):
     """The scores that a position p adds: linear between equally spaced knots, plus a line, plus waves.
 
-    With K knots and t = p (K - 1), or t = p K where it is cyclic, i = floor(t) (at most K - 2, or K - 1) and f = t - i:
-    (1 - f) hats_i + f hats_(i+1), knots counted modulo K; to the square (1 - f)^2 + f^2. Then (2 p - 1) line, whose
-    square counts; sin(2 pi p) waves_1 + cos(2 pi p) waves_2; and ``square`` in any case.
+    Let there be K knots. Let t = p (K - 1) and i = floor(t), at most K - 2; for a cyclic curve t = p K and i at most
+    K - 1. Let f = t - i. The curve adds to the scores:
+
+    - (1 - f) hats_i + f hats_(i+1), with knots counted modulo K;
+    - (2 p - 1) line, if there is a line;
+    - sin(2 pi p) waves_1 + cos(2 pi p) waves_2, if there are waves.
+
+    It adds to the square: (1 - f)^2 + f^2 for the knots, (2 p - 1)^2 for the line, and ``square`` always.
     """
 
     type: Literal["curve"] = "curve"
@@ -149,11 +154,12 @@ class Map(Part):
 
 
 class Classes(Part):
-    """Two classes have one score: above the threshold it is the second class. More have one each: the largest wins.
+    """Classes. Two classes share one score: the second one is predicted above the threshold. Of more, the largest wins.
 
-    Probabilities of two classes: of the second one logistic(score), with ``log_odds`` logistic(log_odds(score)); with
-    ``calibration`` its value at logistic(score), or at the score itself if the link is none. Of more: by softmax, or
-    each class's logistic(score) divided by their sum. None where the link is none and there is no map.
+    The probability of the second of two classes is logistic(score). With ``log_odds`` it is logistic(log_odds(score)).
+    With ``calibration`` it is the calibration's value at logistic(score), or at the score if the link is none. More
+    than two classes have the softmax of their scores; with the link logistic, each class has logistic(score) divided by
+    the sum over the classes. There are no probabilities if the link is none and there is neither map.
     """
 
     type: Literal["classes"] = "classes"

@@ -9,6 +9,7 @@ block.
 
 from __future__ import annotations
 
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privlearn.arrays import Array, Features, is_sparse, shorten
+from privlearn.data.encoding.arrays import blocks
 from privlearn.errors import InvalidParameter, preview
 from privlearn.features.kernel import row_count
 from privlearn.imports import sparse
@@ -62,7 +64,7 @@ class FeatureMap(ABC):
         features: Features = np.empty(
             (row_count(rows, may_be_empty=may_be_empty), self.dimension), dtype=kind
         )
-        for part in _slices(len(features), BLOCK):
+        for part in blocks(len(features), BLOCK):
             self._fill(rows[part], features[part])
             shorten(features[part])
         return features
@@ -76,8 +78,15 @@ class FeatureMap(ABC):
         return self._blocks(_sliceable(X), rows, _precision(dtype))
 
     def _blocks(self, X: Any, rows: int, kind: Any) -> Iterator[tuple[slice, Features]]:
-        for part in _slices(row_count(X), rows):
+        for part in blocks(row_count(X), rows):
             yield part, self.transform(X[part], kind)
+
+
+def whole_number(name: str, value: Any, minimum: int) -> int:
+    """Return a setting that must be a whole number."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < minimum:
+        raise InvalidParameter(f"{name} must be a whole number, at least {minimum}, not {preview(value)}")
+    return int(value)
 
 
 def _precision(dtype: Any) -> Any:
@@ -88,11 +97,6 @@ def _precision(dtype: Any) -> Any:
 
 def _sliceable(X: Any) -> Any:
     return sparse.csr_array(X) if is_sparse(X) else X
-
-
-def _slices(count: int, size: int) -> Iterator[slice]:
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
 
 
 ROWS = 64  # more are hardly faster, and a single point takes as long as a block

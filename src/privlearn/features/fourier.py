@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -11,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array, Features, safe_norm
-from privlearn.errors import DataError, InvalidParameter, preview
-from privlearn.features.feature_map import FeatureMap, block_size, in_equal_blocks, with_whole_groups
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.features.feature_map import (
+    FeatureMap,
+    block_size,
+    in_equal_blocks,
+    whole_number,
+    with_whole_groups,
+)
 from privlearn.features.kernel import Kernel, as_points
 from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, kernel_names
 
@@ -58,9 +63,9 @@ class FourierFeatures(FeatureMap):
                 "For other kernels use landmark features on public points."
             )
         self.kernel = kernel
-        self.n_inputs = _whole("n_inputs", n_inputs, 1)
-        self.n_pairs = _whole("n_pairs (fourier_pairs)", n_pairs, 1)
-        self.seed = _whole("seed (fourier_seed)", seed, 0)
+        self.n_inputs = whole_number("n_inputs", n_inputs, 1)
+        self.n_pairs = whole_number("n_pairs (fourier_pairs)", n_pairs, 1)
+        self.seed = whole_number("seed (fourier_seed)", seed, 0)
         if self.n_inputs * self.n_pairs > MAX_FREQUENCIES:
             raise InvalidParameter(
                 f"{self.n_inputs} inputs x {self.n_pairs} pairs need more than a gigabyte of frequencies. "
@@ -140,11 +145,3 @@ def _frequencies(kernel: ShiftInvariantKernel, count: int, seed: int) -> Array:
     if not np.isfinite(frequencies).all():
         raise InvalidParameter(f"gamma = {kernel.gamma!r} is too large. Choose a smaller one.")
     return frequencies
-
-
-def _whole(parameter: str, value: Any, minimum: int) -> int:
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < minimum:
-        raise InvalidParameter(
-            f"{parameter} must be a whole number, at least {minimum}, not {preview(value)}"
-        )
-    return int(value)

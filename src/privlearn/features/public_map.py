@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.data.sources.table import refuse_masked, safely
-from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, preview
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.features.feature_map import FeatureMap
 from privlearn.imports import look_up, register
 
@@ -112,13 +112,6 @@ def map_from_dict(content: Mapping[str, Any]) -> PublicMap:
         raise InvalidParameter("this does not describe a feature map. Pass what PublicMap.to_dict() returns.")
     result: PublicMap = kind(**settings)
     return result
-
-
-def whole_number(name: str, value: Any, minimum: int) -> int:
-    """Return a setting that must be a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise InvalidParameter(f"{name} must be a whole number, at least {minimum}, not {preview(value)}")
-    return int(value)
 
 
 def gaussian_matrix(rows: int, columns: int, seed: int) -> NDArray[np.float32]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, preview
-from privlearn.features.feature_map import in_equal_blocks
-from privlearn.features.public_map import PublicMap, gaussian_matrix, register_feature_map, whole_number
+from privlearn.features.feature_map import in_equal_blocks, whole_number
+from privlearn.features.public_map import PublicMap, gaussian_matrix, register_feature_map
 from privlearn.features.wavelets import Wavelets
 
 BLOCK, CHUNK = 64, 16  # rows of a projection, and of transforms that stay in the cache

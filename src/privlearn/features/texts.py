@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from privlearn.errors import DataError
-from privlearn.features.public_map import PublicMap, register_feature_map, whole_number
+from privlearn.features.feature_map import whole_number
+from privlearn.features.public_map import PublicMap, register_feature_map
 
 _WORD = re.compile(r"\w+")
 

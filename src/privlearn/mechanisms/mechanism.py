@@ -32,19 +32,19 @@ class Mechanism(ABC):
     guarantee : Guarantee
         The guarantee it was calibrated to.
     name : str
-        As certificates and parameters write it.
+        Name in certificates and parameters.
     mode : str
-        ``paper`` where a paper's constants make it another mechanism of the same name.
+        ``paper`` for a second mechanism of the same name, with a paper's constants.
     title : str
-        For people.
+        Name in reports and messages.
     page : str
-        Its page in docs/theory, with the argument.
+        Name of its page in docs/theory, which has the argument.
     calibrated_constants : tuple of str
-        The constants that calibration chose, from which all others follow.
+        Names of the constants that calibration chooses; all others follow from them.
     combinations : dict
-        The noises of each calibration.
+        For each calibration, the distributions of noise that it offers.
     uses_solver : bool
-        Whether a solver's certificate is part of the argument.
+        Whether the guarantee relies on a solver's certificate.
     """
 
     guarantee: Guarantee

@@ -30,9 +30,10 @@ _GUARD_BITS = 64  # of the arithmetic, beyond the drawn ones
 def exactly(
     count: int, randomness: Randomness, answer: Callable[[Sequence[flint.arb]], Answer | None]
 ) -> Answer:
-    """Return ``answer`` of ``count`` independent reals, uniform between 0 and 1.
+    """Draw ``count`` independent reals, uniform between 0 and 1, and return the result of ``answer`` for them.
 
-    ``answer`` is called with balls that contain the reals, and again with smaller balls as long as it returns ``None``.
+    ``answer`` is called with balls (intervals) that contain the reals. As long as it returns ``None``, more bits of the
+    same reals are drawn, and it is called again with smaller balls.
     """
     known, bits = [0] * count, 0
     while True:
@@ -84,7 +85,9 @@ def _balls(known: Sequence[int], bits: int) -> list[flint.arb]:
 
 
 GRID_BITS = 44
+"""Gaussian and Laplace noise of a scale is drawn on multiples of a power of two, about 2^-44 of the scale."""
 GAMMA_GRID_BITS = 40
+"""The same for norm-Gamma noise, whose real numbers are rounded to the grid last."""
 
 _HALF_RANGE = 2.0**62  # of 64-bit integers
 _MAX_FAST_STEP = 2.0**900  # times any 64-bit integer, a double

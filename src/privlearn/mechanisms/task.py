@@ -175,7 +175,7 @@ class Task:
         linear_norm: float = 0.0,
         negligible: float | None = None,
     ) -> Task:
-        """Return the task with a tolerance that the solver reaches on every table: as requested, or the smallest such.
+        """Return the task with a tolerance that the solver reaches on every table: at least the requested one.
 
         It follows from public parameters alone, before a row is read, so that no failure of the solver can depend on
         the rows (docs/theory/solver.md, "Every table").

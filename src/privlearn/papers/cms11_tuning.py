@@ -30,7 +30,7 @@ EXPONENTS = (-2.25, -2.0, -1.75, -1.5, -1.25)
 
 @dataclass(frozen=True)
 class Effort:
-    """Rows for each Lambda, rows to validate and to test on, orders of the data, noise draws for each order."""
+    """Size of the experiment: rows for each Lambda, rows of each held-out part, orders of the data, draws per order."""
 
     sizes: tuple[int, ...]
     held_out: int

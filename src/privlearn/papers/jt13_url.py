@@ -2,10 +2,12 @@
 
 The paper refers to its supplement for results on this data set; the supplement at hand has none, so there is no
 number, kernel, delta or Lambda to compare with. What can be tested is the paper's point: with very many columns, noise
-that grows with their number drowns the model, and TDDL's does not. Two tables: 4,027 rows of the data set itself
-(another project's selection), and simulated rows, a tenth as many as it has, with its columns and sparsity; these
-columns mean nothing.
-Linear kernel, Huber hinge (h = 0.5), delta 1e-6, 300 public points. TDDL gets the Lambda that is best in hindsight.
+that grows with their number drowns the model, and TDDL's does not.
+
+There are two tables. The first has 4,027 rows of the data set itself, which another project selected. The second has
+simulated rows, a tenth of the original number, with the original number of columns and sparsity. The learner has a
+linear kernel, the Huber hinge (h = 0.5), delta 1e-6 and 300 public points. TDDL gets the Lambda that is best in
+hindsight.
 """
 
 from __future__ import annotations

@@ -3,21 +3,27 @@
     manifest.json       format, versions, SHA-256 of every other member
     certificate.json    what is guaranteed, with every constant
     model.json          encoder, with labels and link or with the bounds of a regression
-    coefficients.npy    this depends on the records, and so do the next and the radius in model.json, if they are there
-    mechanism.npy       what the mechanism released, if the next two lead from it to the coefficients
+    coefficients.npy    the coefficients of the model
+    signature.json      optional: the holder's signature over the manifest
+
+Other members are there only if the model has them:
+
+    mechanism.npy       with a public regularizer: the coefficients as the mechanism released them
     prior.npy           public: the model of regularize_towards, on the grid of the noise
     scales.npy          public: 1/sqrt(g) of regularization_weights g
-    mean.npy            of centred rows
-    public_points.npy   the landmarks of a kernel model, if it has any
-    refinement.json     what was done to the coefficients afterwards, and to which release, if anything was
-    origin.npy          the coefficients before that
-    evaluation.privlearn  archive of the noisy counts that a threshold or calibration was chosen from, if one was
-    moments.privlearn   archive of the noisy second moments that a regression follows from, if it follows from any
-    run.json            of a model of several holders: plan, sums and every party's signature (`RunRecord`)
-    signature.json      optional: Ed25519 signature of the manifest by the data's holder
+    mean.npy            the released mean of centred rows; their radius is in model.json
+    log_odds.npy        log-odds learnt from counts of scores
+    public_points.npy   the landmarks of a kernel model
+    refinement.json     the steps that changed the coefficients afterwards, and the digest of the original release
+    origin.npy          the coefficients before these steps
+    evaluation.privlearn  archive of the noisy counts from which a threshold or calibration was chosen
+    moments.privlearn   archive of the noisy second moments from which a regression follows
+    run.json            record of a run of several holders: its plan, sums and signatures (`RunRecord`)
 
-The archive is canonical (fixed order, times and flags; the SHA-256 of the manifest as its comment), so that reading it
-back and writing it again gives the same bytes: any changed byte is found, in content and in container.
+Only coefficients, mechanism, mean, radius, log-odds, origin and noisy counts depend on the records.
+
+The archive is canonical: its order, times and flags are fixed, and the SHA-256 of the manifest is its comment. Reading
+it and writing it again gives the same bytes, so any changed byte is detected, in the content and in the container.
 """
 
 from __future__ import annotations

@@ -49,12 +49,8 @@ class CurvatureCertificate(BaseCertificate):
     def _heading(self) -> dict[str, Any]:
         return {"format": FORMAT}
 
-    def _theorem(self) -> dict[str, Any]:
-        mechanism = self.mechanism
-        return {"mechanism": mechanism.name, "noise": "gaussian", "page": f"docs/theory/{mechanism.page}.md"}
-
     def _title(self) -> str:
-        return f"{self.mechanism.title}, gaussian noise"
+        return f"{self.mechanism.title}, {self.mechanism.noise} noise"
 
     def _describe_subject(self) -> dict[str, str]:
         return {name.replace("_", " "): str(value) for name, value in self.subject.items()}

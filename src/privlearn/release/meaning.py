@@ -37,16 +37,16 @@ class Meaning:
     relation : Relation
         Defines the two possibilities between which the attacker decides.
     whose : str
-        What of one person the guarantee covers: a record, or several.
+        The records of one person that the guarantee covers, as the beginning of a clause: "one person's record is".
     true_positives : tuple of float
-        The best rate of true alarms at each rate of false alarms in `FALSE_POSITIVES`.
+        Largest true positive rate of any attack, for each false positive rate in `FALSE_POSITIVES`.
     mu : float or None
-        Of Gaussian differential privacy: an upper bound, which Gaussian noise attains and other noise does not. None if
-        the mechanism has none, or none that is known.
+        The mu of Gaussian differential privacy: exact for Gaussian noise, an upper bound for other noise. None if the
+        mechanism has no such bound, or none is known.
     odds : float
         Largest factor by which the odds of either possibility change.
     exception : float
-        Largest probability that they change by more.
+        Bound on the probability that the odds change by more than ``odds``.
     curve : Curve
         The privacy curve that these numbers follow from.
     """

@@ -16,7 +16,7 @@ from privlearn.arrays import PIECE, Array
 from privlearn.data.encoding.encoder import Bounds, from_unit
 from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.imports import special
-from privlearn.mechanisms.statistics.score_odds import are_log_odds, log_odds_at
+from privlearn.mechanisms.statistics.score_counts import are_log_odds, log_odds_at
 from privlearn.release import encoders
 from privlearn.release.decision import Decision
 from privlearn.release.score_map import MechanismOutput, ScoreMap, output_from_arrays, score_map_from_dict
@@ -109,7 +109,7 @@ class LinearModel(ScoredFeatures):
     link : {"none", "logistic", "softmax"}
         How scores become probabilities.
     log_odds : array, optional
-        Or else how they do: log-odds of the second class, learnt from counts of scores.
+        For a margin model without a link: log-odds of the second class, learnt from counts of scores.
     decision : Decision, optional
         A threshold or calibration that was chosen afterwards, for two classes.
     class_weights : tuple of float, optional
@@ -265,7 +265,7 @@ def _optional_parts(record: Mapping[str, Any], arrays: Mapping[str, Array]) -> d
 
 
 def target_values(scores: Array, bounds: Bounds | tuple[Bounds, ...]) -> Array:
-    """Return the numbers that scores stand for, between the public bounds: of one target, or of several."""
+    """Return numbers between the public bounds for scores of shape (n, k): one target, or several."""
     if isinstance(bounds[0], float):
         return from_unit(scores[:, 0], bounds)
     return np.column_stack([from_unit(column, pair) for column, pair in zip(scores.T, bounds, strict=True)])

@@ -157,7 +157,7 @@ class Moments(CountsFile):
     def leads_to(self, model: RegressionModel, certificate: MomentsCertificate) -> bool:
         """Return whether this sum gives such a certificate and these coefficients, up to two steps of their grid.
 
-        So whoever wrote the file could hide about three bits in each coefficient.
+        The author of a forged file could hide about three bits in each coefficient this way.
         """
         target, regularization = certificate.mechanism.target, certificate.mechanism.regularization
         if certificate.to_dict() != self.certify(model, target, regularization).to_dict():

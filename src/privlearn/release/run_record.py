@@ -40,11 +40,12 @@ class RunRecord:
     run : str
         The run's name, hexadecimal.
     sign_offs : mapping of str to str
-        Every party's signature under plan and run, hexadecimal.
+        For each party its signature over plan and run, hexadecimal, given before the run.
     sums : tuple of tuple of str
-        Per question, the parties whose vectors are in the sum that was opened.
+        For each question, the parties whose vectors are in the opened sum.
     signatures : mapping of str to str
-        Under all of this and the model, by every party that was there at the end: at least as many as a sum needs.
+        For each party that took part until the end, its signature over all of this and the model. There are at least
+        as many as a sum needs parties.
     """
 
     plan: str
@@ -99,7 +100,7 @@ class RunRecord:
         return b"privlearn run 1\0" + hashlib.sha256(json_bytes(agreed)).digest()
 
     def check(self, mechanism: Any, schema_digest: str | None, model_digest: str) -> None:
-        """Raise VerificationError unless the signatures bear the record out and its plan is that of the release."""
+        """Raise VerificationError unless all signatures are valid and the plan is that of the release."""
         plan, parties = self._content, self._parties
         needed = len(parties) - plan["dropouts"]
         of_this_plan = (
@@ -141,12 +142,12 @@ class RunRecord:
 
 
 def sign_off(plan_digest: str, run: bytes, name: str) -> bytes:
-    """Return the bytes that a party signs before a run: the plan, this run of it, and its own name."""
+    """Return the bytes that a party signs before a run: the digest of the plan, the run, and the party's name."""
     return b"privlearn sign-off 1\0" + bytes.fromhex(plan_digest) + run + name.encode()
 
 
 def has_signed(public_key: bytes, signature: bytes, content: bytes) -> bool:
-    """Return whether the owner of an Ed25519 key signed exactly this."""
+    """Return whether the signature over the content was made with this Ed25519 key."""
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, content)
     except InvalidSignature:

@@ -1,8 +1,9 @@
-"""From a mechanism's output to scores: u on the noise's grid, coefficients (u + prior) * scales, scores of products.
+"""From a mechanism's output to the scores of a model, in two steps.
 
-1. `MechanismOutput` has u, and the public prior and weights of the regularizer from which coefficients follow.
-2. `ScoreMap` turns products of coefficients and rows into scores: offsets from the shares of classes, units from centre
-   and spread, both public or released (docs/theory/offsets.md).
+1. `MechanismOutput`: the mechanism releases numbers u on the grid of its noise. With a public prior and public weights
+   in the regularizer, the coefficients are (u + prior) * scales.
+2. `ScoreMap`: the score of a row x is offset + stretch * <coefficients, x>. Offsets follow from the shares of classes,
+   stretches from a target's centre and spread. Both are public or released (docs/theory/offsets.md).
 
 `check_grid` checks any noisy numbers: they lie on a grid, so a stated noise scale that is too large shows in their last
 bits.
@@ -31,7 +32,7 @@ class MechanismOutput:
     Parameters
     ----------
     coefficients : array of shape (rows, features)
-        u, as the mechanism released them.
+        The numbers u that the mechanism released.
     prior : array of the same shape, optional
         Public: the model of ``regularize_towards`` over the scaled features, rounded to the same grid.
     scales : array of shape (features,), optional

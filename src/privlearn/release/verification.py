@@ -40,9 +40,10 @@ class Verification:
         Certificate of the noisy counts from which the model's threshold or calibration was chosen: a separate
         guarantee, to the people whose records were counted.
     origin, steps : str or None
-        Digest of the release that this one was refined from, and how: repeated from the file, and found to agree.
+        Digest of the release that this one was refined from, and the steps as text. They were repeated from the file
+        and lead to the same coefficients.
     run : RunRecord or None
-        For a model of several holders: whose records are in which sum, signed by the parties.
+        For a model of several holders: which parties' records are in which sum, signed by the parties.
     """
 
     claimed: Guarantee

@@ -27,8 +27,8 @@ from privlearn.release.model import probabilities_of
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.machines import FrozenLearner, FunctionSession, PinpSession, SessionLearner
 from privlearn.sessions.opening import calibrate, charge_of, freeze, new_state, restore_mechanism
-from privlearn.sessions.records import Answer, Answers, Record, State, StateStore, points_for
-from privlearn.sessions.state import FileStore, SharedStore
+from privlearn.sessions.records import Answer, Answers, Record, points_for
+from privlearn.sessions.state import FileStore, SharedState, SharedStore
 
 POINTS_PER_LOCK = 64
 """New points that are answered before the lock is released to other processes: a transaction may take 30 seconds."""
@@ -41,9 +41,9 @@ class Admission:
     Parameters
     ----------
     check : callable
-        Called with the number of new points and that of points answered before: first before the points wait, then
-        inside the transaction that stores their answers, when the answers of other processes have been read. So all
-        processes together respect the limit. It must have no side effects.
+        Called with the number of new points and the number of points answered before. The first call is before the
+        points wait. The second is inside the transaction that stores their answers, after the answers of other
+        processes were read, so that all processes together respect the limit. It must have no side effects.
     charge : callable
         Called once with the number of new points, before they wait.
     """
@@ -237,7 +237,7 @@ class InteractivePredictor:
         )
 
     def _start(
-        self, state: State, learner: FrozenLearner, mechanism: SessionMechanism, randomness: Randomness
+        self, state: SharedState, learner: FrozenLearner, mechanism: SessionMechanism, randomness: Randomness
     ) -> None:
         self._state = state
         self._learner = learner
@@ -334,7 +334,7 @@ class InteractivePredictor:
         self._broken = False
 
 
-def _as_store(state: str | Path | SharedStore) -> StateStore:
+def _as_store(state: str | Path | SharedStore) -> FileStore | SharedStore:
     return state if isinstance(state, SharedStore) else FileStore(state)
 
 

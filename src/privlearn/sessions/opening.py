@@ -16,7 +16,7 @@ from privlearn.mechanisms.session.pinp import PINP
 from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.randomness import Randomness
 from privlearn.sessions.machines import FrozenLearner, SessionLearner
-from privlearn.sessions.records import State, StateStore
+from privlearn.sessions.state import FileStore, SharedState, SharedStore
 
 
 def freeze(learner: SessionLearner) -> FrozenLearner:
@@ -94,12 +94,12 @@ def charge_of(
 
 
 def new_state(
-    store: StateStore,
+    store: FileStore | SharedStore,
     learner: FrozenLearner,
     mechanism: SessionMechanism,
     randomness: Randomness,
     sizes: Sizes | None = None,
-) -> tuple[State, FrozenLearner]:
+) -> tuple[SharedState, FrozenLearner]:
     """Touch the data: solve, store the initial state, return it with the solved learner; call it after the charge."""
     header = make_header(learner, mechanism, randomness)
     header["id"] = secrets.token_hex(16)  # so that states of different sessions are never confused
@@ -110,7 +110,7 @@ def new_state(
     return store.create(header, solved.function_bytes()), solved
 
 
-def restore_mechanism(state: State, learner: FrozenLearner) -> SessionMechanism:
+def restore_mechanism(state: SharedState, learner: FrozenLearner) -> SessionMechanism:
     """Return the mechanism of a stored session; refuse a learner other than the session's."""
     header = state.header
     guarantee = Guarantee(**header["guarantee"])

@@ -1,14 +1,13 @@
 """Answers of a session, the records that make them durable, and the points that they are about.
 
-`StateStore` is the interface of the stores that hold records (state.py: a file; shared.py: a database).
+A point has one key, its bytes (`NumberPoints.key`, `ObjectPoints.key`): points with equal keys get the same answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,43 +79,6 @@ class Record:
     scores: Array
     source: Source
     memory: bytes
-
-
-class LockedState(Protocol):
-    """A session's state while this process has the lock, and no other process answers."""
-
-    def records_after(self, known: int) -> Sequence[Record]:
-        """Return the answers after the first ``known``, by other processes, in order. Call before `append`."""
-
-    def append(self, records: Sequence[Record], /) -> None:
-        """Make answers durable, all or none; they may leave once the lock is released."""
-
-
-class State(Protocol):
-    """An open state: the session's public header, its private function and its answers.
-
-    Other processes may have it open too. Whether answers of a failed write are durable is read with the next lock.
-    """
-
-    header: dict[str, Any]
-    function: bytes
-
-    def records(self) -> Iterable[Record]:
-        """Return all answers, in order."""
-
-    def lock(self) -> AbstractContextManager[LockedState]: ...
-    def check_open(self) -> None: ...
-    def close(self) -> None: ...
-
-
-class StateStore(Protocol):
-    """A location where a session's state is, or will be."""
-
-    def check_free(self) -> None:
-        """Raise SessionError unless a new session can be created here."""
-
-    def create(self, header: dict[str, Any], function: bytes) -> State: ...
-    def open(self) -> State: ...
 
 
 class NumberPoints:

@@ -28,7 +28,8 @@ GAP_TOLERANCE = 1e-12  # default; it bounds the distance to the minimiser on any
 DIMENSION_LIMIT = 4000  # of the hinge loss
 SOLVER_MARGIN = 4.0  # tolerance over the bound on rounding errors: three quarters are left for the solver
 GAP_MARGIN = 10.0  # the same for the hinge, whose method is more sensitive
-MAX_GROWTH = 0.05  # of a relative rounding error on the way to the minimiser, in the worst case
+# How much the rounding bound may grow, relative to the tolerance, over the distance that the tolerance allows:
+MAX_GROWTH = 0.05
 MIN_HINGE_REGULARIZATION = 1e-9  # Lambda over the weight bound; below it the interior point method may fail
 
 

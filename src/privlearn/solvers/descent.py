@@ -13,28 +13,13 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import SolverError
-from privlearn.solvers.objective import Point
+from privlearn.solvers.objective import Point, SmoothObjective
 from privlearn.solvers.problem import Progress, Solution
 
 MAX_ITERATIONS = 10_000  # far more than any known table needs: a failure would depend on the rows
 MAX_TRIALS = 100  # step lengths along one direction
 MAX_HALVINGS = 30  # step lengths that are compared by the gradient
 SUFFICIENT = 0.8  # a full step is accepted if at most this part of the derivative along it is left
-
-
-class Smooth(Protocol):
-    """An objective to minimise: `objective.Objective` or `multinomial.Softmax`."""
-
-    regularization: float
-    linear: Array
-
-    def at(self, coefficients: Array) -> Point: ...
-
-    def certified_norm(self, point: Point) -> float: ...
-
-    def rounding(self, point: Point) -> float: ...
-
-    def line_derivatives(self, one: Point, other: Point, length: float) -> tuple[float, float]: ...
 
 
 class Directions(Protocol):
@@ -50,7 +35,7 @@ class Directions(Protocol):
 
 
 def descend(
-    objective: Smooth,
+    objective: SmoothObjective,
     directions: Directions,
     start: Array,
     tolerance: float,
@@ -82,7 +67,7 @@ def not_certified(tolerance: float) -> SolverError:
     )
 
 
-def _step(objective: Smooth, point: Point, direction: Array) -> Point:
+def _step(objective: SmoothObjective, point: Point, direction: Array) -> Point:
     """Return the full step if it is good enough, else the minimiser along the direction."""
     full = objective.at(point.coefficients + direction)
     derivative = float(point.gradient @ direction)
@@ -100,7 +85,7 @@ def _step(objective: Smooth, point: Point, direction: Array) -> Point:
     return _smaller_gradient(objective, point, direction, after)
 
 
-def _smaller_gradient(objective: Smooth, point: Point, direction: Array, fallback: Point) -> Point:
+def _smaller_gradient(objective: SmoothObjective, point: Point, direction: Array, fallback: Point) -> Point:
     """Return a step with a smaller gradient norm, where values are too close for rounding to compare them.
 
     Along Newton's direction the norm decreases at first, since the Hessian maps it to minus the gradient.
@@ -112,7 +97,7 @@ def _smaller_gradient(objective: Smooth, point: Point, direction: Array, fallbac
     return fallback
 
 
-def _exact_length(objective: Smooth, point: Point, direction: Array, full: Point) -> float:
+def _exact_length(objective: SmoothObjective, point: Point, direction: Array, full: Point) -> float:
     """Return the minimiser's step length along ``direction``, roughly: Newton's method inside a bracket."""
     square = objective.regularization * float(direction @ direction)
     fixed = objective.regularization * float(point.coefficients @ direction) + float(

@@ -1,9 +1,10 @@
-"""Newton's systems by conjugate gradients, which need products with the matrix only; and those of a kernel's space.
+"""Conjugate gradients, which need only products with the matrix, and a preconditioner for kernel machines.
 
 A kernel machine's system is ``(diag(ridge) + K) x = b`` with thousands of rows. A kernel's eigenvalues decrease
-quickly, so that a few hundred rows span nearly all of K that is larger than the ridge: with ``B B'`` K's projection on
-their span (Nystroem's), the system ``diag(ridge) + B B'`` is solved directly, and a dozen steps that it preconditions
-replace a factorisation. The result is a direction for Newton's method, whose result is certified elsewhere.
+quickly, so a few hundred rows span nearly all of the part of K that is larger than the ridge. Let ``B B'`` be the
+projection of K on their span (Nystroem's method). The system with ``diag(ridge) + B B'`` is solved directly, and serves
+as the preconditioner: a dozen steps then replace a factorisation of K. The result is a direction for Newton's method,
+which certifies its own result, so an inexact direction costs only time.
 """
 
 from __future__ import annotations

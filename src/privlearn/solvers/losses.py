@@ -1,10 +1,10 @@
 """Losses: value, derivatives, and every property that theorems and models need. One list, `LOSSES`.
 
-A margin loss is a function of ``z = sign * <w, x>``, here non-increasing with derivative in [-1, 0]; a loss of
-residuals of ``z = <w, x> - target``; the multinomial loss of the scores of all classes at once. All are convex, and all
-but the hinge have a bounded second derivative. The smoothed hinges are written in ``t = (1 - z) / width`` clipped to
-[-1, 1]: polynomials in factored form, so that each is computed to a few rounding errors (`DERIVATIVE_ROUNDING`) for any
-width.
+A margin loss is a function of ``z = sign * <w, x>``; those of this file do not increase, and their derivative lies in
+[-1, 0]. A loss of residuals is a function of ``z = <w, x> - target``. The multinomial loss is a function of the scores
+of all classes. All are convex, and all but the hinge have a bounded second derivative. The smoothed hinges are
+polynomials in ``t = (1 - z) / width``, clipped to [-1, 1]. They are written in factored form, so that each is computed
+to a few rounding errors (`DERIVATIVE_ROUNDING`) for any width.
 
 >>> loss = HuberHinge(width=0.5)
 >>> loss.first_derivative(np.array([0.0, 1.0, 2.0])).tolist(), loss.smoothness

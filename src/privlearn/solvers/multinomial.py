@@ -26,7 +26,9 @@ from privlearn.solvers.newton import SINGLE_PRECISION_LIMIT, ConjugateGradients,
 from privlearn.solvers.objective import Point, SmoothObjective
 
 STRIDE, MIN_SAMPLE_ROWS, WARM_ITERATIONS = 8, 500, 30  # a warm start reads one row in STRIDE
-SAMPLING_ERROR = 0.4  # times the bound of a row over the root of their number: the warm start's tolerance
+SAMPLING_ERROR = (
+    0.4  # a warm start's tolerance is this times the norm bound, over the root of the number of rows
+)
 ROWS_PER_COLUMN = 16  # a preconditioner's moments need no more
 MAX_COLUMNS = 3000
 """Up to here a d x d matrix and its eigenvectors cost less than the passes over rows that they save."""
@@ -211,7 +213,6 @@ class Softmax(SmoothObjective):
         return margins, value, gradient.T.ravel()
 
     def line_derivatives(self, one: Point, other: Point, length: float) -> tuple[float, float]:
-        """Return both derivatives of the rows' part of the value along the line between two points, at ``length``."""
         change = other.margins - one.margins
         probabilities, _ = softmax(one.margins + length * change)
         mean = np.einsum("ik,ik->i", probabilities, change)

@@ -12,7 +12,7 @@ computed from a gradient over all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,37 +20,17 @@ from privlearn.arrays import Array
 from privlearn.imports import linalg
 from privlearn.solvers.descent import Directions
 from privlearn.solvers.gradients import conjugate_gradients
-from privlearn.solvers.objective import Objective, Point, cholesky
+from privlearn.solvers.objective import Objective, Point, SmoothObjective, cholesky
 
 TIGHTEST = 1e-2  # smallest relative residual of a direction, until a step is poor
 POOR_STEP_RATIO = 0.5  # a step that leaves more than this part of the gradient is poor
 MIN_RESIDUAL = 1e-8  # relative residual that conjugate gradients can still reach
 
 
-class HessianProducts(Protocol):
-    """An objective whose Hessian is available through products, in single precision while ``single``."""
-
-    single: bool
-
-    def at(self, coefficients: Array) -> Point: ...
-
-    def second_derivatives(self, point: Point) -> Any:
-        """Return the rows' weights in the Hessian, or the points that determine them where rows are remote."""
-        ...
-
-    def second_derivatives_between(self, one: Point, other: Point) -> Any: ...
-
-    def hessian_product(self, second_derivatives: Any, vector: Array) -> Array: ...
-
-    def preconditioner(self, second_derivatives: Any) -> Callable[[Array], Array]:
-        """Return multiplication by a positive definite approximation of the Hessian's inverse."""
-        ...
-
-
 class ConjugateGradients:
     """Truncated Newton directions (see `descent.Directions`), with the objective's preconditioner."""
 
-    def __init__(self, objective: HessianProducts) -> None:
+    def __init__(self, objective: SmoothObjective) -> None:
         self._objective = objective
         self._precondition: Callable[[Array], Array] | None = None
         self._loosest = self._precision = 0.25
@@ -173,7 +153,7 @@ class SampledHessian(Directions):
 
     Parameters
     ----------
-    sample : HessianProducts
+    sample : SmoothObjective
         The objective restricted to a sample of rows in memory.
     start : array of shape (d,)
         Point near the minimiser at which the sample's second derivatives are evaluated.
@@ -182,7 +162,7 @@ class SampledHessian(Directions):
     """
 
     def __init__(
-        self, sample: HessianProducts, start: Array, make_fallback: Callable[[], Directions]
+        self, sample: SmoothObjective, start: Array, make_fallback: Callable[[], Directions]
     ) -> None:
         self._sample = sample
         self._second_derivatives = sample.second_derivatives(sample.at(start))

@@ -51,6 +51,22 @@ class SmoothObjective:
     def product(self, second_derivatives: Any, vector: Array) -> Array:
         """Return the rows' part of a product with the Hessian."""
 
+    @abstractmethod
+    def line_derivatives(self, one: Point, other: Point, length: float) -> tuple[float, float]:
+        """Return both derivatives of the rows' part of the value along the line between two points, at ``length``."""
+
+    @abstractmethod
+    def second_derivatives(self, point: Point) -> Any:
+        """Return the rows' weights in the Hessian, or the points that determine them where rows are remote."""
+
+    @abstractmethod
+    def second_derivatives_between(self, one: Point, other: Point) -> Any:
+        """Return the weights after a long step, each at least its mean between the two points."""
+
+    @abstractmethod
+    def preconditioner(self, second_derivatives: Any) -> Callable[[Array], Array]:
+        """Return multiplication by a positive definite approximation of the Hessian's inverse."""
+
     def at(self, coefficients: Array) -> Point:
         """Return value, gradient and margins, in one pass over the rows."""
         margins, value, gradient = self.sums(coefficients)
@@ -196,7 +212,6 @@ class Objective(SmoothObjective):
         return gram
 
     def line_derivatives(self, one: Point, other: Point, length: float) -> tuple[float, float]:
-        """Return both derivatives of the rows' part of the value along the line between two points, at ``length``."""
         first = second = 0.0
         for rows in blocks(self.rows.count, SPARSE_BLOCK):
             before = _wide(one.margins[rows])

@@ -59,24 +59,24 @@ class PartitionRows:
     def line_derivatives(self, one: Array, other: Array, length: float) -> Answer:
         return self._objective.line_derivatives(self._point(one), self._point(other), length)
 
-    def product(self, way: Way, vector: Array) -> Answer:
-        return (self._objective.product(self._second_derivatives(way), vector),)
+    def product(self, at: Points, vector: Array) -> Answer:
+        return (self._objective.product(self._second_derivatives(at), vector),)
 
-    def gram(self, way: Way, kind: type[np.floating[Any]]) -> Answer:
-        return (self._of_margins.gram(self._second_derivatives(way), kind),)
+    def gram(self, at: Points, kind: type[np.floating[Any]]) -> Answer:
+        return (self._of_margins.gram(self._second_derivatives(at), kind),)
 
-    def diagonal(self, way: Way) -> Answer:
-        diagonal = self._objective.diagonal(self._second_derivatives(way))
+    def diagonal(self, at: Points) -> Answer:
+        diagonal = self._objective.diagonal(self._second_derivatives(at))
         return diagonal if isinstance(diagonal, tuple) else (diagonal,)
 
-    def sample_gram(self, way: Way, columns: NDArray[np.intp], stride: int) -> Answer:
-        return (self._of_margins.sample_gram(self._second_derivatives(way), columns, stride),)
+    def sample_gram(self, at: Points, columns: NDArray[np.intp], stride: int) -> Answer:
+        return (self._of_margins.sample_gram(self._second_derivatives(at), columns, stride),)
 
-    def class_moments(self, way: Way) -> Answer:
-        return (self._of_classes.class_moments(self._second_derivatives(way)),)
+    def class_moments(self, at: Points) -> Answer:
+        return (self._of_classes.class_moments(self._second_derivatives(at)),)
 
-    def second_moments(self, way: Way) -> Answer:
-        return (self._of_classes.second_moments(self._second_derivatives(way)),)
+    def second_moments(self, at: Points) -> Answer:
+        return (self._of_classes.second_moments(self._second_derivatives(at)),)
 
     @property
     def _of_margins(self) -> Objective:
@@ -92,11 +92,11 @@ class PartitionRows:
             self.sums(coefficients)
         return Point(coefficients, self._margins[key], 0.0, coefficients, 0.0)
 
-    def _second_derivatives(self, way: Way) -> Any:
+    def _second_derivatives(self, at: Points) -> Any:
         # The bytes name the point: a worker that was restarted recomputes the same sums from them.
-        key = b"".join(coefficients.tobytes() for coefficients in way)
+        key = b"".join(coefficients.tobytes() for coefficients in at)
         if self._stored_derivatives[0] != key:
-            points = [self._point(coefficients) for coefficients in way]
+            points = [self._point(coefficients) for coefficients in at]
             between = self._objective.second_derivatives_between
             derivatives = (
                 between(*points) if len(points) == 2 else self._objective.second_derivatives(*points)
@@ -105,8 +105,8 @@ class PartitionRows:
         return self._stored_derivatives[1]
 
 
-Way = tuple[Array, ...]
-"""The coefficients of a point, or of two points, for `second_derivatives_between`."""
+Points = tuple[Array, ...]
+"""The coefficients of one point; or of two points, for `second_derivatives_between`."""
 
 
 class RowPartitions(Protocol):
@@ -164,13 +164,13 @@ class _Summed:
         )
         return float(first), float(second)
 
-    def second_derivatives(self, point: Point) -> Way:
+    def second_derivatives(self, point: Point) -> Points:
         return (point.coefficients,)
 
-    def second_derivatives_between(self, one: Point, other: Point) -> Way:
+    def second_derivatives_between(self, one: Point, other: Point) -> Points:
         return one.coefficients, other.coefficients
 
-    def product(self, second_derivatives: Way, vector: Array) -> Array:
+    def product(self, second_derivatives: Points, vector: Array) -> Array:
         (product,) = self._partitions.total(PartitionRows.product, second_derivatives, vector)
         return np.asarray(product)
 
@@ -205,15 +205,15 @@ class SummedObjective(_Summed, Objective):
             partitions.is_sparse,
         )
 
-    def gram(self, second_derivatives: Way, kind: type[np.floating[Any]]) -> Array:
+    def gram(self, second_derivatives: Points, kind: type[np.floating[Any]]) -> Array:
         (gram,) = self._partitions.total(PartitionRows.gram, second_derivatives, kind)
         return np.asarray(gram)
 
-    def diagonal(self, second_derivatives: Way) -> tuple[Array, int]:
+    def diagonal(self, second_derivatives: Points) -> tuple[Array, int]:
         diagonal, entries = self._partitions.total(PartitionRows.diagonal, second_derivatives)
         return diagonal, int(entries)
 
-    def sample_gram(self, second_derivatives: Way, columns: NDArray[np.intp], stride: int) -> Array:
+    def sample_gram(self, second_derivatives: Points, columns: NDArray[np.intp], stride: int) -> Array:
         (gram,) = self._partitions.total(PartitionRows.sample_gram, second_derivatives, columns, stride)
         return np.asarray(gram)
 
@@ -227,15 +227,15 @@ class SummedSoftmax(_Summed, Softmax):
         self._initialise(partitions, Multinomial(), regularization, linear, n_classes)
         self._shape = (n_classes, partitions.dimension)
 
-    def diagonal(self, second_derivatives: Way) -> Array:
+    def diagonal(self, second_derivatives: Points) -> Array:
         (diagonal,) = self._partitions.total(PartitionRows.diagonal, second_derivatives)
         return np.asarray(diagonal)
 
-    def class_moments(self, second_derivatives: Way) -> Array:
+    def class_moments(self, second_derivatives: Points) -> Array:
         (moments,) = self._partitions.total(PartitionRows.class_moments, second_derivatives)
         return np.asarray(moments)
 
-    def second_moments(self, second_derivatives: Way) -> Array:
+    def second_moments(self, second_derivatives: Points) -> Array:
         (moments,) = self._partitions.total(PartitionRows.second_moments, second_derivatives)
         return np.asarray(moments)
 

@@ -55,7 +55,7 @@ def detect_format(path: TablePath, names: Sequence[str] = ()) -> FileFormat:
 
 
 def _form_of_dates(cells: set[str]) -> Any:
-    """Return the only form in which all dates are read; that of 2020-01-31 if there are several, or none."""
+    """Return the form in which all dates can be read, if exactly one fits; else that of 2020-01-31."""
     days = [cell for cell in cells if any(parse_day(cell, form) is not None for form in DAY_FORMS)]
     forms = [form for form in DAY_FORMS if all(parse_day(cell, form) is not None for cell in days)]
     return forms[0] if len(forms) == 1 else PLAIN.dates

@@ -71,9 +71,10 @@ def choose_row(weights: Array, randomness: Randomness) -> int:
 def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
     """Return a point z of the unit ball with density proportional to exp(rate |<z, vector>|), rounded to the grid.
 
-    The ball of R^d is the projection of the sphere of R^(d+2): Archimedes' theorem. There t = <z, vector / |vector|>
-    has density (1 - t^2)^((d-1)/2) exp(rate |vector| |t|), on each half that of a von Mises-Fisher point's height, for
-    which Wood (1994) has a rejection sampler; given t the rest is uniform on a sphere.
+    The ball of R^d is the projection of the sphere of R^(d+2) (Archimedes' theorem). On that sphere, the coordinate
+    t = <z, vector / |vector|> has density (1 - t^2)^((d-1)/2) exp(rate |vector| |t|). On each half this is the height
+    of a von Mises-Fisher point, for which Wood (1994) has a rejection sampler. Given t, the rest is uniform
+    on a sphere.
 
     Examples
     --------

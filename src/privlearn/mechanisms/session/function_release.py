@@ -20,10 +20,15 @@ from privlearn.mechanisms.session.task import KernelTask, SessionMechanism
 from privlearn.randomness import GaussianIntegers, Integers
 
 FACTOR_BITS = 40
+"""Entries of the Cholesky factor L are multiples of 2^-40."""
 DRAW_BITS = 20
+"""Draws are integers of deviation 2^20, so each stands for a normal number in units of 2^-20."""
 PATH_BITS = FACTOR_BITS + DRAW_BITS
+"""Values of a path, L times the draws, are integers in units of 2^-60."""
 FACTOR_JITTER = 2.0**-16
+"""Added to the kernel matrix's diagonal, so that it has a Cholesky factor in spite of rounding."""
 VALUE_JITTER = 2.0**-14
+"""Variance of independent noise in each value, which covers their rounding (docs/theory/function-release.md)."""
 CAPACITY = 2**15
 """Maximal number of different points of a path; up to there the rounding bounds are below the jitter."""
 
@@ -31,7 +36,7 @@ MAX_PATHS = 128
 """Up to here the discrete distribution is as near the Gaussian as the guarantee's margin allows."""
 
 BLOCK = 128
-"""Rows of L stored together: few enough that a triangle stays in the cache, and that little of one is empty."""
+"""Rows of L stored together: few enough that a triangle stays in the cache, and the last one wastes little memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,7 @@ class PathStep:
 
 
 class GaussianPaths:
-    """The past of independent paths: rows of L and draws. Both are needed to continue, and both are secret."""
+    """Independent paths at the points so far: rows of L, and draws. Both are secret, and needed to continue."""
 
     def __init__(self, count: int = 1) -> None:
         self._left: list[Array] = []  # of each block of rows, the part left of the diagonal's triangle

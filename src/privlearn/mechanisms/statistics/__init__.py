@@ -1,7 +1,7 @@
 """Noisy counts, means, quantiles and Hessians, one file per theorem.
 
 Start with `counts.py`, the simplest. `discovery.py` estimates bounds and lists of a schema from `quantile.py` and
-`tail_counts.py`; `statistic.py`, `centring.py`, `locations.py`, `curvature.py`, `score_counts.py` and `score_odds.py`
+`tail_counts.py`; `statistic.py`, `centring.py`, `locations.py`, `curvature.py` and `score_counts.py`
 serve one model each. May import `mechanisms` and `accounting`; layouts and files of results are in the package
 `statistics`.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         rare_threshold,
     )
     from privlearn.mechanisms.statistics.locations import Grid, Locations, location_of
-    from privlearn.mechanisms.statistics.score_odds import log_odds_at, log_odds_from_counts
+    from privlearn.mechanisms.statistics.score_counts import log_odds_at, log_odds_from_counts
     from privlearn.mechanisms.statistics.statistic import ClassCounts, count, scale_of_cost
 else:
     __getattr__ = export_late(__name__)

@@ -83,6 +83,7 @@ class NoisyCurvature(Mechanism):
     name = "curvature"
     title = "noisy curvature"
     page = "intervals"
+    noise = "gaussian"
     calibrated_constants = ("hessian_noise_scale", "gradient_noise_scale")
     uses_solver = False
 

@@ -173,9 +173,9 @@ class Locations(HistogramStatistic):
 def location_of(noisy: Array, grid: Grid, total: float, sum_deviation: float = 0.0) -> Location:
     """Return centre and spread of a noisy histogram of ``total`` records, also where noise has drowned it.
 
-    The sums over cells are made to end at the total, which is public, and to increase; their crossings are quantiles.
-    The spread is at least the width of the centre's cell. Tails that hold less than three deviations of a sum's noise,
-    ``sum_deviation``, are not read.
+    The cumulative counts are moved to end at the public total, and then to the nearest increasing sequence. Quantiles
+    are read where this sequence crosses a share of the total. The spread is at least the width of the centre's cell. A
+    tail is ignored if it holds fewer records than three times ``sum_deviation``, the noise in a cumulative count.
 
     Examples
     --------

@@ -17,9 +17,9 @@ from privlearn.mechanisms.oracle import ColumnOracle, Counts, Sides
 from privlearn.mechanisms.search.selection import choose_row, exponential_weights
 from privlearn.randomness import Randomness
 
-_MAX_EXPONENT = 1000
-_ORDINARY_EXPONENT = 64
-_FINE, _COARSE = 2**10, 2**4
+_MAX_EXPONENT = 1000  # candidates reach from 2^-1000 to 2^1001
+_ORDINARY_EXPONENT = 64  # up to this magnitude of the exponent they are fine
+_FINE, _COARSE = 2**10, 2**4  # candidates between a power of two and the next
 
 
 def choose_centre(column: ColumnOracle, epsilon: float, rows: int, randomness: Randomness) -> float:

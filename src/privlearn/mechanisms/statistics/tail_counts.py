@@ -1,7 +1,8 @@
 """Tail counts from noisy counts in cells of four sizes: how many numbers lie beyond each of many edges.
 
-A tail summed from the smallest cells alone would add up the noise of thousands of them. With four sizes, eight cells of
-each in one of the next, every tail is a sum of at most 28 counts (docs/theory/multiparty.md, "Bounds and lists").
+A tail that is a sum over small cells alone adds up the noise of thousands of them. So numbers are counted in cells of
+four sizes, each eight times as wide as the one before. Every tail is then a sum of at most 28 noisy counts
+(docs/theory/multiparty.md, "Bounds and lists").
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ SIZES = (8, 64, 512, 4096)
 EDGES = SIZES[-1] - 1
 
 _STEPS = 16
-"""Edges from a power of two to the next."""
+"""Number of edges between a power of two and the next."""
 _SMALLEST = -64
-"""Edges begin at 2^-64, and end at 2^64."""
+"""The smallest edge above 0 is 2^-64, the largest is 2^64."""
 
 
 def edges(between: tuple[float, float] | None = None) -> Array:
@@ -34,7 +35,7 @@ def edges(between: tuple[float, float] | None = None) -> Array:
 
 
 def cells_of_all_sizes(smallest: Array) -> list[Array]:
-    """Return the counts in cells of all sizes, from those in the smallest."""
+    """Return the counts in the cells of each size in `SIZES`, from those in the smallest cells, of shape (4096,)."""
     return [smallest.reshape(size, -1).sum(axis=1) for size in SIZES]
 
 

@@ -46,9 +46,10 @@ class PrivateSGD(SummedMechanism):
     **Corrected misprints**: Procedure 2's exp(c/4) is exp(epsilon/4), as in CMS11; Procedure 3's (sigma epsilon - 2)^2
     is (sigma^2 epsilon - 2)^2; the appendix once has the loss gradient's sign wrong (docs/theory/multiparty.md).
 
-    The paper leaves open: the start, here 0; the step sizes, here 1 / (Lam (t + t0)), t0 = 1 + c / Lam, whose sum
-    diverges and whose squares' sum does not; the number of rounds, here 10 t0 within 100 and 1,000, or with ``split``
-    3, since there the noise of every round grows with their number (one round is best at RA12's sizes).
+    **Choices that the paper leaves open.** The start is 0. The step sizes are 1 / (Lam (t + t0)) with t0 = 1 + c / Lam:
+    their sum diverges, and that of their squares does not. The number of rounds is 10 t0, at least 100 and at most
+    1,000. With ``split`` it is 3, because the noise of every round grows with their number; at RA12's sizes a single
+    round would be best.
 
     Examples
     --------

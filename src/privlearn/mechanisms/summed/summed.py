@@ -56,7 +56,7 @@ class Noise:
     scale : float
         Gaussian: scale of the sum of the honest holders' shares. Norm-Gamma: scale of each holder's draw.
     kept : bool
-        Drawn once, and added to every answer of the run.
+        True if it is drawn once and added to every answer of the run; else each answer gets a fresh draw.
     """
 
     distribution: str
@@ -134,7 +134,7 @@ class Questionnaire(Protocol):
 
     @property
     def holders(self) -> tuple[int, int, int]:
-        """Numbers of holders: all, honest and present ones needed for the noise, and with records of one person."""
+        """Numbers of holders: all; those that must add their noise; those that may have records of one person."""
 
     @property
     def kinds(self) -> tuple[str, ...]: ...

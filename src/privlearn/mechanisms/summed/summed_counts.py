@@ -142,7 +142,7 @@ class SummedCounts(NoisyCounts):
 
     @property
     def holders(self) -> tuple[int, int, int]:
-        """Numbers of holders: all, honest and present ones needed for the noise, and with records of one person."""
+        """Numbers of holders: all; those that must add their noise; those that may have records of one person."""
         return self.parties, self.noise_shares, self.parties_per_person
 
     @property

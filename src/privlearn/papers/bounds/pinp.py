@@ -27,8 +27,9 @@ class PinpSizes:
     answer_epsilon : float
         Paper mode: 1 over the scale of the Laplace noise on an answer (the paper's eps0).
     vacuous : bool
-        Whether even that noise is too small for a correction: on any data, the answers to that many queries are all
-        zero, except with probability 0.05. (The noise reaches a quarter of the threshold in paper mode, half in tight.)
+        True if, on any data, the answers to that many queries are all zero, except with probability 0.05: even the
+        noise of the tests is too small for a correction. (It reaches a quarter of the threshold in paper mode, and half
+        of it in tight mode.)
     tight_threshold, tight_updates, tight_answer_noise, tight_test_noise, tight_vacuous
         The same in tight mode; the noise of an answer is Gaussian, that of a test has Laplace scales of
         ``tight_test_noise`` on the distance and half of it on the threshold.

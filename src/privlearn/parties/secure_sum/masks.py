@@ -1,7 +1,8 @@
 """Masks that cancel in the sum, the boxes in which shares of their keys travel, and the way back to the sum.
 
-A party adds to its vector a mask of its own and one mask for each other party, which that party subtracts. Opened are
-the own masks of vectors that arrived, and the pair masks of missing parties; what remains is the sum.
+A party adds to its vector its own mask and one mask for each other party, which the other party subtracts. The
+coordinator opens the own masks of the vectors that arrived, and the pair masks of missing parties. Without these masks
+the sum of the vectors remains.
 """
 
 from __future__ import annotations

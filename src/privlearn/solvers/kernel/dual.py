@@ -1,4 +1,9 @@
-"""Minimise a kernel machine in its dual, to a certified gap."""
+"""Minimise a kernel machine in its dual, to a certified gap.
+
+The dual has one variable ``alpha_i`` for each row, and the function is ``sum_i dual_i k(x_i, .)``. `minimise_kernel`
+chooses the method by the loss. If rounding stops it short of the gap, it starts again from `linear_start`, the
+minimiser of the equal linear problem on the rows of a root of the Gram matrix.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The kernel machine with hinge loss: pairs of coordinates of its dual first, then Newton on a smoothed corner."""
+"""The kernel machine with hinge loss, minimised in its dual in two stages.
+
+`descend_in_pairs` moves two coordinates at a time, until all margins are near their targets. `HingeDual` then repeats
+Newton's method on the rows near the corner, with the corner rounded (a proximal step). `hinge_gap` certifies the
+result.
+"""
 
 from __future__ import annotations
 
@@ -31,19 +36,22 @@ def descend_in_pairs(gram: SignedGram, weights: Array) -> DualPoint:
 
 
 class _PairSearch:
+    """Coordinates of the dual so far, as signed ``shares``, and the derivative of the dual in each, its ``pull``."""
+
     def __init__(self, gram: SignedGram, weights: Array) -> None:
         self._gram = gram
         self._low = np.minimum(gram.signs * weights, 0.0)
         self._high = np.maximum(gram.signs * weights, 0.0)
-        self._down = np.where(self._low < 0, -np.inf, 0.0)  # the smallest and
-        self._up = np.where(self._high > 0, np.inf, 0.0)  # the largest possible pull of a row
+        # Limits of the pull that can still move a row: 0 in a direction in which its share is at its end.
+        self._down = np.where(self._low < 0, -np.inf, 0.0)
+        self._up = np.where(self._high > 0, np.inf, 0.0)
         self._squares = np.maximum(gram.diagonal, FLAT * (gram.max_entry or 1.0)) / gram.scale
         self.shares: Array = np.zeros(gram.count)
         self.pull: Array = gram.signs.copy()
         self.open: Array = np.empty(gram.count)
 
     def furthest(self, pull: Array) -> int:
-        """Return the row with the strongest possible pull; the possible pulls are stored in `open`."""
+        """Return the row with the strongest pull that can still move it; store these pulls in `open`."""
         np.maximum(pull, self._down, out=self.open)
         np.minimum(self.open, self._up, out=self.open)  # faster than clip()
         highest, lowest = int(self.open.argmax()), int(self.open.argmin())

@@ -172,7 +172,7 @@ class Description(CountsFile):
         P-values and intervals account for sampling and for the noise. A person with several rows counts as one.
         """
         if self.certificate.mechanism.rows_per_person > 1:
-            return []  # which rows belong together is not known, so the variance of sampling is not
+            return []  # without a person column, the variance of sampling is unknown
         first = len(self.about["columns"]) + len(self.about["pairs"])
         crosses = self.about.get("crosses", ())
         tests = [

@@ -24,10 +24,11 @@ from privlearn.statistics.discovery.measuring import MarkedColumns
 MAX_TAIL = 2.0
 """A noisy tail of at most this many standard deviations of its noise counts as empty."""
 MIN_LISTED = 3.0
-"""A value is listed if its noisy count exceeds this many standard deviations; a value of no record, once in 740."""
+"""A value is listed if its noisy count exceeds this many standard deviations of the noise. A value that no record has
+is listed with probability 1/740."""
 SIZE_WEIGHT = 2.0
-"""Weight of each size of a column's cells; a list has weight 1. It nearly minimises the sum of variances, since a tail
-is a sum of 15 counts."""
+"""Weight of a column's cells of one size in the budget, where a list has weight 1. It nearly minimises the sum of the
+variances: on average a tail is a sum of 15 counts."""
 
 
 @dataclass(frozen=True)

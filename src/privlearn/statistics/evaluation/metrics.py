@@ -81,10 +81,10 @@ def confusion(counts: Array, threshold: int | None) -> Statistics:
 def area(counts: Array, noise: CellNoise = NO_NOISE) -> Array:
     """Return the area under the curve: how often a record of the second class has the higher score.
 
-    Pairs in the same bin count as a half. The numbers of ordered pairs and of all pairs are sums of products of one
-    count of each class, whose noises have a covariance. With B bins the sum of all products contains B^2 of it and
-    the ordered ones half of that, also if bins are joined; both are subtracted, so that neither is biased
-    (docs/theory/evaluation.md).
+    It is the number of ordered pairs (one record of each class, in the right order) divided by the number of all pairs;
+    a pair in one bin counts as a half. Both numbers are sums of products of two noisy counts. The noises of the two
+    have a covariance, which biases each product. With B bins the bias is B^2 covariances for all pairs and half of that
+    for the ordered ones, also if bins are joined. Both are subtracted (docs/theory/evaluation.md).
     """
     bias = noise.covariance * counts.shape[-1] ** 2
     return _extrapolate(_area_with_ties(counts, bias), _area_with_ties(join_bins(counts), bias))
