@@ -1,6 +1,9 @@
 """Coverage, p-values and widths of `estimate` on simulated tables; CI runs a small version.
 
-    python -m benchmarks.inference --tables 500 --seed 1 --sizes 1000 6000 --terms 3 10 --out inference.csv
+    python -m benchmarks.inference --tables 500 --seed 1 --store results --page docs/benchmarks-inference.md
+
+It measures all settings in turn, a few tables each, until all have their number of tables or the time (``--minutes``)
+is over; the next run goes on where this one stopped. Then it writes the table of the page.
 
 Variables are correlated (0.5 between neighbours): two thirds are normal or lognormal, one third has two values. Every
 second coefficient is 0, so that its p-values must be uniform. The linear predictor has deviation 1 (0.5 for counts).
@@ -11,9 +14,9 @@ maximum likelihood fit to the same rows, robust against clusters of persons. Ord
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
-import sys
+import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -157,7 +160,6 @@ class Results:
     """What was estimated in the tables of one setting: a row for each table, a column for each coefficient."""
 
     effects: list[Array] = field(default_factory=list)
-    estimates: list[Array] = field(default_factory=list)
     lower: list[Array] = field(default_factory=list)
     upper: list[Array] = field(default_factory=list)
     p_values: list[Array] = field(default_factory=list)
@@ -191,12 +193,12 @@ class Results:
 
 
 def measure(
-    family: str, size: int, terms: int, settings: Sequence[Setting], *, tables: int, seed: int
+    family: str, size: int, terms: int, settings: Sequence[Setting], *, tables: int, seed: int, first: int = 0
 ) -> dict[Setting, Results | None]:
     """Return what was estimated in each setting of one family and size; None where `estimate` refuses.
 
-    All settings see the same tables. What is public is computed once per setting; then the same functions run as in
-    `estimate`, without a ledger.
+    All settings see the same tables, the ``first`` one on. What is public is computed once per setting; then the same
+    functions run as in `estimate`, without a ledger.
     """
     formula = "y ~ " + " + ".join(f"x{index}" for index in range(terms))
     results: dict[Setting, Results | None] = {}
@@ -206,7 +208,7 @@ def measure(
         request = read_request(formula, schema, family, None)
         guarantee = Guarantee(setting.epsilon, 1e-6, setting.neighbours)
         prepared.append((setting, schema, request, guarantee))
-    for table_seed in range(tables):
+    for table_seed in range(first, first + tables):
         for persons in sorted({setting.persons for setting in settings}):
             generator = np.random.default_rng([seed, table_seed, size, terms, persons])
             table, variables, effects = simulate(family, size, terms, persons, generator)
@@ -215,7 +217,7 @@ def measure(
                 table["y"] = table["y"].astype(int)
             cells: dict[float, Any] = {}
             for setting, schema, request, guarantee in prepared:
-                if setting.persons != persons or (table_seed and results.get(setting) is None):
+                if setting.persons != persons or results.get(setting, 0) is None:
                     continue
                 rows = cells.get(setting.generosity) or read_cells(table, schema, request)
                 cells[setting.generosity] = rows
@@ -228,7 +230,6 @@ def measure(
                 assert found is not None
                 coefficients = estimates.coefficients()[estimates.intercepts :]
                 found.effects.append(effects)
-                found.estimates.append(np.array([row.estimate for row in coefficients]))
                 found.lower.append(np.array([row.lower for row in coefficients]))
                 found.upper.append(np.array([row.upper for row in coefficients]))
                 found.p_values.append(np.array([row.p_value for row in coefficients]))
@@ -237,56 +238,122 @@ def measure(
     return results
 
 
+def measure_more(settings: Sequence[Setting], store: Path, *, tables: int, seed: int) -> bool:
+    """Add some tables to the stored results of one family and size; return whether there are enough now."""
+    one = settings[0]
+    counts = [
+        json.loads(file.read_text())["tables"]
+        for file in map(store.joinpath, map(file_of, settings))
+        if file.exists()
+    ]
+    first = min(counts) if len(counts) == len(settings) else 0
+    more = min(tables - first, max(1, CHUNK // (one.size * one.terms)))
+    if more <= 0:
+        return True
+    results = measure(one.family, one.size, one.terms, settings, tables=more, seed=seed, first=first)
+    for setting, found in results.items():
+        file = store / file_of(setting)
+        record = {"setting": setting.__dict__, "tables": first + more, "arrays": None}
+        if found is not None:
+            before = json.loads(file.read_text())["arrays"] if first else {}
+            record["arrays"] = {
+                name: [*before.get(name, []), *(row.tolist() for row in rows)]
+                for name, rows in found.__dict__.items()
+            }
+        file.write_text(json.dumps(record))
+    return all(found is None for found in results.values())
+
+
+def file_of(setting: Setting) -> str:
+    """Return the name of the file with the results of a setting."""
+    return "-".join(map(str, setting.__dict__.values())) + ".json"
+
+
+def table_of(store: Path) -> str:
+    """Return the stored results as a table of Markdown: a row for each model, size and epsilon."""
+    rows: dict[tuple[Any, ...], dict[tuple[Any, ...], str]] = {}
+    for file in store.glob("*.json"):
+        record = json.loads(file.read_text())
+        setting = Setting(**record["setting"])
+        key = (
+            setting.neighbours != "zero_out",
+            FAMILIES.index(setting.family),
+            setting.size,
+            setting.terms,
+            setting.epsilon,
+        )
+        rows.setdefault(key, {})[setting.generosity, setting.persons] = _cell(record)
+    lines = [
+        "| family | records | terms | epsilon | as is | bounds x 10 | persons | persons, bounds x 10 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (replaced, family, size, terms, epsilon), cells in sorted(rows.items()):
+        name = FAMILIES[family] + (" (replace-one)" if replaced else "")
+        shown = [cells.get((factor, persons), "") for persons in (False, True) for factor in (1.0, 10.0)]
+        if set(shown) - {"", REFUSED}:
+            lines.append(f"| {name} | {size:,} | {terms} | {epsilon:g} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def _cell(record: dict[str, Any]) -> str:
+    if record["arrays"] is None:
+        return REFUSED
+    summary = Results(**record["arrays"]).summary()
+    hidden = f"; {100 * summary['not estimated']:.0f} % hidden" if summary["not estimated"] >= 0.005 else ""
+    shares = [100.0 * summary[name] for name in ("coverage", "error of it", "coverage without privacy")]
+    coverage = "**{:.1f}** ± {:.1f} ({:.1f})".format(*shares)
+    uniform, width = summary["p-values uniform (KS)"], summary["median width"]
+    return f"{coverage}; {uniform:.2g}; {width:.2f}{hidden}; {record['tables']}"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tables", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--families", nargs="+", default=["logistic", "ordinal", "linear", "poisson"])
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES))
     parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 6_000, 50_000])
     parser.add_argument("--terms", nargs="+", type=int, default=[3, 10, 30])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 4.0])
     parser.add_argument("--generosities", nargs="+", type=float, default=[1.0, 10.0])
     parser.add_argument("--persons", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--neighbours", default="zero_out")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--arrays", type=Path, help="directory for the estimates of every table")
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--store", type=Path, required=True, help="directory of the results")
+    parser.add_argument("--page", type=Path, help="page whose table is replaced")
     options = parser.parse_args(arguments)
-    stream = options.out.open("w") if options.out else sys.stdout
-    writer = csv.DictWriter(stream, fieldnames=[*SETTINGS, *RESULTS])
-    writer.writeheader()
-    for family, size, terms in itertools.product(options.families, options.sizes, options.terms):
-        settings = [
+    options.store.mkdir(parents=True, exist_ok=True)
+    cells = [
+        [
             Setting(family, size, terms, epsilon, generosity, bool(persons), options.neighbours)
             for epsilon, generosity, persons in itertools.product(
                 options.epsilons, options.generosities, options.persons
             )
         ]
-        start = time.perf_counter()
-        results = measure(family, size, terms, settings, tables=options.tables, seed=options.seed)
-        seconds = round((time.perf_counter() - start) / options.tables / len(settings), 3)
-        for setting, found in results.items():
-            shown: dict[str, Any] = {"coverage": "refused"} if found is None else found.summary()
-            count = options.tables
-            writer.writerow(setting.__dict__ | {"tables": count, "seconds per table": seconds} | shown)
-            if options.arrays and found is not None:
-                name = "-".join(map(str, setting.__dict__.values()))
-                np.savez_compressed(options.arrays / f"{name}.npz", **found.arrays())  # type: ignore[arg-type]
-        stream.flush()
+        for size, terms, family in itertools.product(options.sizes, options.terms, options.families)
+    ]
+    end = time.monotonic() + 60.0 * options.minutes
+    while cells and time.monotonic() < end:
+        cells = [
+            settings
+            for settings in cells
+            if time.monotonic() < end
+            and not measure_more(settings, options.store, tables=options.tables, seed=options.seed)
+        ]
+    table = table_of(options.store)
+    if options.page is None:
+        print(table)
+        return
+    text = options.page.read_text()
+    before, after = text.index("| family |"), text.index("\n\n", text.index("| family |"))
+    options.page.write_text(text[:before] + table + text[after:])
 
 
+FAMILIES = ("logistic", "linear", "poisson", "ordinal")
+CHUNK = 200_000
+"""Records times terms of the tables that a setting gets at a time."""
+REFUSED = "refused"
 NORMAL = 1.959964
-SETTINGS = (*Setting.__dataclass_fields__, "tables")
-RESULTS = (
-    "coverage",
-    "error of it",
-    "coverage without privacy",
-    "p-values uniform (KS)",
-    "not estimated",
-    "median width",
-    "seconds per table",
-)
-
 if __name__ == "__main__":
     main()

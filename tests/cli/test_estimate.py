@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
-from privlearn import Schema, verify
+from privlearn import Guarantee, Ledger, Schema, verify
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter
 from privlearn.statistics.regression import estimate as measure
@@ -60,13 +62,40 @@ def test_a_table_in_the_shell(clinic: Path, suffix: str) -> None:
     assert "sex[m]" in page.read_text()
     shown = CliRunner().invoke(app, ["inspect", str(out)])
     assert "logistic regression of ill" in shown.output
-    refused = CliRunner().invoke(app, ["report", str(out), "--as", "model-card"])
-    assert "inspect FILE --out" in str(refused.exception)
     again = clinic / f"again{suffix}"
     assert CliRunner().invoke(app, ["inspect", str(out), "--out", str(again)]).exit_code == 0
     assert again.read_text() == page.read_text()
     CliRunner().invoke(app, ["inspect", str(out), "--out", str(again), "--force", "--level", "0.9"])
     assert again.read_text() != page.read_text()
+
+
+def test_a_report_for_those_who_decide(clinic: Path) -> None:
+    out, board, ledger = clinic / "ill.estimates", clinic / "board.html", str(clinic / "budgets.db")
+    Ledger.create(ledger, "clinic", Guarantee(2.0, 1e-5))
+    numbers = ("--epsilon", "1", "--delta", "1e-6", "--out", str(out))
+    run(clinic, "estimate", str(clinic / "clinic.csv"), *numbers, "--ledger", ledger)
+
+    def report(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["report", str(out), *arguments])
+
+    written = report("--format", "html", "--out", str(board))
+    assert written.exit_code == 0, written.output
+    page = board.read_text()
+    for text in (
+        "odds ratio",
+        "Reference: sex = f",
+        "about 4,000 complete records of 4,000",
+        "<svg",
+        "privlearn verify",
+    ):
+        assert text in page
+    assert "(epsilon = 1, delta = 1e-06)-differential privacy" in page
+    budget = ("--ledger", ledger, "--publish-budget")
+    assert "of it spent when this was written" in report(*budget).output
+    sections = json.loads(report("--format", "json").output)["sections"]
+    assert "logistic regression of ill" in sections[1]["verbatim"]
+    assert "figure" not in sections[1]
+    assert "estimates have one report" in str(report("--as", "model-card").exception)
 
 
 def test_widths_are_forecast_in_the_shell(clinic: Path) -> None:

@@ -13,11 +13,11 @@ from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from privlearn.budget.statement import Statement
-    from privlearn.export.report import ReleaseProperties
+    from privlearn.export.report import EstimatesProperties, ReleaseProperties
 
 
 def report(
-    model: ModelFile,
+    model: Annotated[Path, typer.Argument(metavar="FILE", help="A release, or a table of estimates.")],
     name: Annotated[
         str | None,
         typer.Option(
@@ -51,17 +51,21 @@ def report(
 ) -> None:
     """Write reports about a release: model card, privacy label, registry entry, checklist, pages for those who decide.
 
-    Reads no row. Information that the files do not contain is marked for the holder to fill in.
+    Reads no row. Information that the files do not contain is marked for the holder to fill in. A table of estimates
+    has one report, the page for those who decide, with the table and its forest plot.
 
     \b
     Example:
       privlearn report income.privlearn --as ethics --format html --out board.html
       privlearn report income.privlearn --as sacro --out report.json
+      privlearn report readmitted.estimates --format html --out board.html
       privlearn report income.privlearn --evaluation income.evaluation --out reports
       privlearn report income.privlearn --ledger budgets.db --dataset people --publish-budget --out reports
     """
     from privlearn.export.report import ReleaseProperties, write_report
+    from privlearn.release.archive import format_of
     from privlearn.release.artifact import Release
+    from privlearn.release.counts_file import CountsFile
     from privlearn.statistics.evaluation import Evaluation
 
     if (ledger is not None) != publish_budget:
@@ -70,6 +74,11 @@ def report(
         )
     if dataset is not None and ledger is None:
         raise InvalidParameter("--dataset names a budget. Add --ledger PATH and --publish-budget.")
+    if format_of(model.read_bytes()) == CountsFile.format:
+        if name not in (None, "ethics") or evaluation is not None:
+            raise InvalidParameter("estimates have one report. Leave out --as and --evaluation.")
+        _report_estimates(model, form, ledger, dataset, out, force)
+        return
     release = Release.load(model)
     evaluated = None if evaluation is None else Evaluation.load(evaluation)
     properties = ReleaseProperties(release, evaluated)
@@ -83,10 +92,29 @@ def report(
         _write(out, write_report(properties, name, form), force)
 
 
-def _statement(ledger: str, dataset: str | None, properties: ReleaseProperties) -> Statement:
-    from privlearn.budget.ledger import Ledger
+def _report_estimates(
+    path: Path, form: str | None, ledger: str | None, dataset: str | None, out: Path | None, force: bool
+) -> None:
+    from privlearn.export.report import EstimatesPage, EstimatesProperties, render_report
+    from privlearn.statistics.regression import Estimates
 
-    if dataset is None and properties.schema is None:
+    properties = EstimatesProperties(Estimates.load(path))
+    if ledger is not None:
+        properties = EstimatesProperties(properties.estimates, _statement(ledger, dataset, properties))
+    text = render_report(EstimatesPage(), properties, form)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(out, text, force)
+
+
+def _statement(
+    ledger: str, dataset: str | None, properties: ReleaseProperties | EstimatesProperties
+) -> Statement:
+    from privlearn.budget.ledger import Ledger
+    from privlearn.export.report import OPEN
+
+    if dataset is None and properties.dataset == OPEN:
         raise InvalidParameter("this model names no data set. Give its name in the ledger with --dataset.")
     return Ledger.open(ledger, dataset or properties.dataset).statement()
 

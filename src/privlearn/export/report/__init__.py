@@ -5,10 +5,18 @@ module has one or two reports. Start with `model_card.py`. May import what `expo
 """
 
 from privlearn.export.report import checklist, edpb, ethics, model_card, registry, sacro
-from privlearn.export.report.properties import OPEN, ReleaseProperties
-from privlearn.export.report.report import FORMATS, REPORTS, Report, register_report, write_report
+from privlearn.export.report.ethics import EstimatesPage
+from privlearn.export.report.properties import OPEN, EstimatesProperties, ReleaseProperties
+from privlearn.export.report.report import (
+    FORMATS,
+    REPORTS,
+    Report,
+    register_report,
+    render_report,
+    write_report,
+)
 
 __all__ = [
-    "FORMATS", "OPEN", "REPORTS", "ReleaseProperties", "Report", "checklist", "edpb", "ethics", "model_card",
-    "register_report", "registry", "sacro", "write_report",
+    "FORMATS", "OPEN", "REPORTS", "EstimatesPage", "EstimatesProperties", "ReleaseProperties", "Report", "checklist",
+    "edpb", "ethics", "model_card", "register_report", "registry", "render_report", "sacro", "write_report",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from privlearn.export.report.report import Report, Section, register_report
 
 
 @register_report
-class Checklist(Report):
+class Checklist(Report[ReleaseProperties]):
     name = "checklist"
     title = "Evaluator's checklist"
 

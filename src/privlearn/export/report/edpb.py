@@ -11,7 +11,7 @@ from privlearn.export.report.report import Report, Section, register_report
 
 
 @register_report
-class OpinionPage(Report):
+class OpinionPage(Report[ReleaseProperties]):
     name = "edpb"
     title = "Is the model anonymous? Evidence for EDPB Opinion 28/2024"
 

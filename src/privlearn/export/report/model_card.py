@@ -14,7 +14,7 @@ from privlearn.export.report.report import Report, Section, register_report
 
 
 @register_report
-class ModelCard(Report):
+class ModelCard(Report[ReleaseProperties]):
     name = "model-card"
     title = "Model card"
 
@@ -102,7 +102,7 @@ def _risks(properties: ReleaseProperties) -> tuple[str, ...]:
 
 
 @register_report
-class PrivacyLabel(Report):
+class PrivacyLabel(Report[ReleaseProperties]):
     name = "privacy-label"
     title = "Privacy label"
 

@@ -1,8 +1,9 @@
-"""Public: the properties of a release that reports state, from its certificate, schema, evaluation and budget."""
+"""Public: the properties of a release, or of estimates, that reports state: certificate, schema, results and budget."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from privlearn.budget.statement import Statement
@@ -11,12 +12,14 @@ from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.release.artifact import Release
+from privlearn.release.base_certificate import BaseCertificate
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import base_of
 from privlearn.release.model import LinearModel
 from privlearn.statistics.evaluation.evaluation import Evaluation
 from privlearn.statistics.evaluation.metrics import LOSSES
 from privlearn.statistics.intervals import Estimate
+from privlearn.statistics.regression.estimates import Estimates
 
 OPEN = "[to be filled in by the holder]"
 """Placeholder for information that no file contains."""
@@ -24,8 +27,92 @@ OPEN = "[to be filled in by the holder]"
 BASELINE = "accuracy of always predicting the most frequent class"
 
 
+class FileProperties(ABC):
+    """What the certificate of a file and the holder's budget state, as text for reports."""
+
+    budget: Statement | None
+
+    @property
+    @abstractmethod
+    def file(self) -> Release | Estimates: ...
+
+    @property
+    @abstractmethod
+    def dataset(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """Return the unit of privacy: whose data are protected."""
+
+    @property
+    def certificate(self) -> BaseCertificate:
+        return self.file.certificate
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Return the guarantee of the model together with the private bounds of its schema."""
+        return self.certificate.together
+
+    @property
+    def stated_guarantee(self) -> str:
+        """Return the guarantee in symbols, or the reason why there is none."""
+        if self.certificate.is_private:
+            return str(self.guarantee)
+        return "none: the noise was seeded, or there is none (epsilon = inf)"
+
+    @property
+    def size(self) -> str:
+        """Return the number of records or persons, as far as it is public."""
+        names = [name for name in self.statements if name.endswith(("records", "persons"))]
+        return ", ".join(f"{name}: {self.statements[name]}" for name in names)
+
+    @property
+    def meaning(self) -> str:
+        """Return the guarantee as sentences."""
+        meaning = self.certificate.meaning
+        return "Nothing is guaranteed to anyone in the data." if meaning is None else meaning.in_words()
+
+    @property
+    def statements(self) -> dict[str, str]:
+        """Return everything that the certificate states, as text."""
+        return self.certificate.facts
+
+    @property
+    def total_cost(self) -> str:
+        """Return the budget and what was spent, if the holder publishes it."""
+        if self.budget is None:
+            return OPEN
+        return (
+            f"{self.budget.total} for all releases about these people together ({self.budget.composition} "
+            f"composition); {self.budget.spent} of it spent when this was written, by the ledger's account "
+            f"{self.budget.dataset!r}"
+        )
+
+
 @dataclass(frozen=True)
-class ReleaseProperties:
+class EstimatesProperties(FileProperties):
+    """The properties of a table of estimates, as text for reports."""
+
+    estimates: Estimates
+    budget: Statement | None = None
+
+    @property
+    def file(self) -> Estimates:
+        return self.estimates
+
+    @property
+    def dataset(self) -> str:
+        return str(self.estimates.about["dataset"])
+
+    @property
+    def unit(self) -> str:
+        persons = self.certificate.subject["persons"]
+        return f"a person, {'with all of their rows, which are averaged' if persons else 'who has one row'}"
+
+
+@dataclass(frozen=True)
+class ReleaseProperties(FileProperties):
     """The properties of a release, as text for reports.
 
     Parameters
@@ -46,6 +133,10 @@ class ReleaseProperties:
             return
         if self.evaluation.about.get("release_sha256") != self.release.undecided.digest:
             raise InvalidParameter("the evaluation is of another model. Pass the evaluation of this release.")
+
+    @property
+    def file(self) -> Release:
+        return self.release
 
     @property
     def certificate(self) -> Certificate:
@@ -85,18 +176,6 @@ class ReleaseProperties:
         return {name: _describe(column) for name, column in self.schema.columns.items()}
 
     @property
-    def guarantee(self) -> Guarantee:
-        """Return the guarantee of the model together with the private bounds of its schema."""
-        return self.certificate.together
-
-    @property
-    def stated_guarantee(self) -> str:
-        """Return the guarantee in symbols, or the reason why there is none."""
-        if self.certificate.is_private:
-            return str(self.guarantee)
-        return "none: the noise was seeded, or there is none (epsilon = inf)"
-
-    @property
     def parameters(self) -> dict[str, float]:
         """Return epsilon and delta; empty without a guarantee."""
         if not self.certificate.is_private:
@@ -125,18 +204,6 @@ class ReleaseProperties:
             self.certificate.weakness
             or f"not weak by its numbers: epsilon is at most 20, delta below 1 / {self.certificate.count_noun}"
         )
-
-    @property
-    def size(self) -> str:
-        """Return the number of records or persons, as far as it is public."""
-        names = [name for name in self.statements if name.endswith(("records", "persons"))]
-        return ", ".join(f"{name}: {self.statements[name]}" for name in names)
-
-    @property
-    def meaning(self) -> str:
-        """Return the guarantee as sentences."""
-        meaning = self.certificate.meaning
-        return "Nothing is guaranteed to anyone in the data." if meaning is None else meaning.in_words()
 
     @property
     def unit(self) -> str:
@@ -182,11 +249,6 @@ class ReleaseProperties:
     def other(self) -> str:
         """Return how that person's data differ in a neighbouring table."""
         return f"their record is {self.guarantee.relation.change}"
-
-    @property
-    def statements(self) -> dict[str, str]:
-        """Return everything that the certificate states, as text."""
-        return self.certificate.facts
 
     @property
     def threshold(self) -> float | None:
@@ -247,17 +309,6 @@ class ReleaseProperties:
     def _is_calibrated(self) -> bool:
         decision = getattr(self.release.model, "decision", None)
         return decision is not None and bool(decision.scores)
-
-    @property
-    def total_cost(self) -> str:
-        """Return the budget and what was spent, if the holder publishes it."""
-        if self.budget is None:
-            return OPEN
-        return (
-            f"{self.budget.total} for all releases about these people together ({self.budget.composition} "
-            f"composition); {self.budget.spent} of it spent when this was written, by the ledger's account "
-            f"{self.budget.dataset!r}"
-        )
 
     def digests(self) -> dict[str, str]:
         return {

@@ -22,7 +22,7 @@ _ASSUMED = {
 
 
 @register_report
-class RegistryEntry(Report):
+class RegistryEntry(Report[ReleaseProperties]):
     name = "registry"
     title = "Entry for the Differential Privacy Deployments Registry"
 

@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from privlearn._version import __version__
 from privlearn.errors import InvalidParameter, did_you_mean, preview
-from privlearn.export.report.properties import ReleaseProperties
+from privlearn.export.report.properties import FileProperties, ReleaseProperties
 from privlearn.imports import register
 from privlearn.release.html import page, property_table
 
@@ -24,15 +24,19 @@ pre { overflow-x: auto; }
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, a table of two columns, and text to copy verbatim."""
+    """A heading, sentences, a table of two columns, text to copy verbatim, and a figure (SVG) for pages."""
 
     title: str
     sentences: tuple[str, ...] = ()
     table: Mapping[str, str] = field(default_factory=dict)
     verbatim: str = ""
+    figure: str = ""
 
 
-class Report(ABC):
+Properties = TypeVar("Properties", bound=FileProperties)
+
+
+class Report(ABC, Generic[Properties]):
     """A report for one kind of reader.
 
     Attributes
@@ -48,24 +52,23 @@ class Report(ABC):
     default_format: ClassVar[str] = "md"
 
     @abstractmethod
-    def sections(self, properties: ReleaseProperties) -> list[Section]: ...
+    def sections(self, properties: Properties) -> list[Section]: ...
 
-    def front_matter(self, properties: ReleaseProperties) -> str:
+    def front_matter(self, properties: Properties) -> str:
         """Return the front matter of a Markdown file."""
         return ""
 
-    def record(self, properties: ReleaseProperties) -> Any:
+    def record(self, properties: Properties) -> Any:
         """Return plain JSON values."""
-        return {
-            "report": self.name,
-            "title": self.title,
-            "sections": list(map(asdict, self.sections(properties))),
-        }
+        sections = list(map(asdict, self.sections(properties)))
+        for section in sections:
+            del section["figure"]
+        return {"report": self.name, "title": self.title, "sections": sections}
 
 
-REPORTS: dict[str, type[Report]] = {}
+REPORTS: dict[str, type[Report[ReleaseProperties]]] = {}
 
-Kind = TypeVar("Kind", bound=type[Report])
+Kind = TypeVar("Kind", bound=type[Report[ReleaseProperties]])
 
 
 def register_report(kind: Kind) -> Kind:
@@ -90,7 +93,11 @@ def write_report(properties: ReleaseProperties, name: str, form: str | None = No
     if name not in REPORTS:
         meant = did_you_mean(name, REPORTS)
         raise InvalidParameter(f"unknown report {preview(name)}. Use one of: {', '.join(REPORTS)}{meant}")
-    report = REPORTS[name]()
+    return render_report(REPORTS[name](), properties, form)
+
+
+def render_report(report: Report[Properties], properties: Properties, form: str | None = None) -> str:
+    """Return a report as text; the form is that of `write_report`."""
     form = form or report.default_format
     if form not in FORMATS:
         raise InvalidParameter(f"unknown format {preview(form)}. Use one of: {', '.join(FORMATS)}")
@@ -99,7 +106,7 @@ def write_report(properties: ReleaseProperties, name: str, form: str | None = No
     return _markdown(report, properties) if form == "md" else _page(report, properties)
 
 
-def _markdown(report: Report, properties: ReleaseProperties) -> str:
+def _markdown(report: Report[Properties], properties: Properties) -> str:
     parts = [f"{report.front_matter(properties)}# {report.title}"]
     for section in report.sections(properties):
         parts += [f"## {_one_line(section.title)}", *map(_one_line, section.sentences)]
@@ -112,7 +119,7 @@ def _markdown(report: Report, properties: ReleaseProperties) -> str:
     return "\n\n".join([*parts, f"_{_origin()}_"]) + "\n"
 
 
-def _page(report: Report, properties: ReleaseProperties) -> str:
+def _page(report: Report[Properties], properties: Properties) -> str:
     body = "".join(map(_html_section, report.sections(properties)))
     return page(report.title, f"{body}<footer>{escape(_origin())}</footer>", css=_CSS)
 
@@ -120,7 +127,7 @@ def _page(report: Report, properties: ReleaseProperties) -> str:
 def _html_section(section: Section) -> str:
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in section.sentences)
     verbatim = f"<pre>{escape(section.verbatim)}</pre>" if section.verbatim else ""
-    return f"<h2>{escape(section.title)}</h2>{sentences}{property_table(section.table)}{verbatim}"
+    return f"<h2>{escape(section.title)}</h2>{sentences}{property_table(section.table)}{verbatim}{section.figure}"
 
 
 def _one_line(text: str) -> str:
@@ -132,4 +139,4 @@ def _one_line(text: str) -> str:
 
 
 def _origin() -> str:
-    return f"Written by privlearn {__version__} from the release and what was given with it; no row was read."
+    return f"Written by privlearn {__version__} from the file and what was given with it; no row was read."

@@ -17,7 +17,7 @@ from privlearn.release.meaning import FALSE_POSITIVES
 
 
 @register_report
-class SacroReport(Report):
+class SacroReport(Report[ReleaseProperties]):
     name = "sacro"
     title = "Egress review, for SACRO-ML"
     default_format = "json"
