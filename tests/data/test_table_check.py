@@ -109,6 +109,13 @@ def test_a_missing_column_with_what_was_meant(tmp_path: Path) -> None:
     assert _told(found)["age"] == [("is not in the table. Did you mean 'Age'?", True)]
 
 
+def test_a_star_for_several_columns_names_the_range(tmp_path: Path) -> None:
+    found = _check("age1,age2,ill\n3,4,no\n", tmp_path, columns={"age*": COLUMNS["age"]})
+    assert _told(found)["age*"] == [
+        ("is not in the table. Write several columns as a range, such as age{1..6}", True)
+    ]
+
+
 def test_classes_that_yaml_reads_as_true_and_false(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,ill\n3,no\n4,yes\n")
     (tmp_path / "t.yaml").write_text(

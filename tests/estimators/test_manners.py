@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
@@ -59,10 +60,18 @@ def test_several_classes_of_an_svc_have_probabilities() -> None:
     assert not hasattr(PrivateSVC(classes=[0, 1], **settings).fit(X, Y), "predict_proba")
 
 
-def test_progress_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     settings: dict[str, Any] = {"epsilon": 2, "delta": 1e-5, "norm_bound": 1.5, "random_state": 0}
     PrivateLogisticRegression(classes=[0, 1], progress=True, **settings).fit(X, Y)
     assert "iteration" in capsys.readouterr().err
+    monkeypatch.setattr("privlearn.estimators.training_rows.PROGRESS_DELAY_SECONDS", 0.0)
+    PrivateLogisticRegression(classes=[0, 1], **settings).fit(X, Y)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # as in a shell or a notebook
+    PrivateLogisticRegression(classes=[0, 1], **settings).fit(X, Y)
+    assert "iteration" in capsys.readouterr().err
+    PrivateLogisticRegression(classes=[0, 1], progress=False, **settings).fit(X, Y)
+    assert capsys.readouterr().err == ""
     with pytest.raises(InvalidParameter, match="progress"):
         PrivateLogisticRegression(classes=[0, 1], progress="yes", **settings).fit(X, Y)  # type: ignore[arg-type]
 

@@ -145,7 +145,12 @@ def _is_text_file(file: TablePath) -> bool:
 def _check_names(names: list[str], schema: Schema) -> Iterator[Finding]:
     for name in schema_columns(schema):
         if name not in names:
-            yield Finding(name, f"is not in the table{did_you_mean(name, names)}", True)
+            ranged = (
+                f". Write several columns as a range, such as {name[:-1]}{{1..6}}"
+                if name.endswith("*")
+                else ""
+            )
+            yield Finding(name, f"is not in the table{ranged or did_you_mean(name, names)}", True)
     for name in schema.file.missing_in:
         if name not in names:
             what = f"has codes for gaps under missing_in, and is not in the table{did_you_mean(name, names)}"

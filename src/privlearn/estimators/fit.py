@@ -29,7 +29,7 @@ from privlearn.estimators.training_rows import (
     NumberTargets,
     RowIndices,
     TrainingRows,
-    show_progress,
+    progress_display,
 )
 from privlearn.guarantee import Guarantee, get_relation
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
@@ -171,8 +171,7 @@ class Fit:
 
             kind = ClusterOracle
 
-        progress = self.estimator.progress
-        return kind(self.rows, task, show_progress if progress is True else progress or None)
+        return kind(self.rows, task, progress_display(self.estimator.progress))
 
     def run(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Array:
         """Touch the data: return what the mechanism releases, its noise included; see `model`."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from privlearn.solvers.problem import Features
 
 Progress = Callable[[int, int, int], None]
 """Called with (problem, number of problems, iteration); shown on the trusted side only."""
+PROGRESS_DELAY_SECONDS = 2.0
 
 RowIndices = NDArray[np.int64]
 
@@ -383,6 +385,17 @@ class TrainingRows:
 
 def _some(weights: Array | None, indices: RowIndices) -> Array | None:
     return None if weights is None else weights[indices]
+
+
+def progress_display(progress: Progress | bool | None) -> Progress | None:
+    """PRIVATE: return what to call after each iteration.
+
+    By default iterations are shown in an interactive session (a shell or a notebook) after two seconds.
+    """
+    if progress is None and hasattr(sys, "ps1"):
+        start = time.monotonic() + PROGRESS_DELAY_SECONDS
+        return lambda *news: show_progress(*news) if time.monotonic() >= start else None
+    return show_progress if progress is True else progress or None
 
 
 def show_progress(problem: int, problems: int, iteration: int) -> None:
