@@ -221,7 +221,8 @@ class CallableKernel(Kernel):
         if values.shape != shape:
             raise DataError(
                 f"the kernel {self.name!r} returned shape {values.shape} instead of {shape}. "
-                "Return one row per point of X and one column per point of Z."
+                "Return one row per point of X and one column per point of Z, or pass a function of two points as "
+                "kernel=Kernel.from_pairs(function, bound=...)."
             )
         return finite(values, self.name)
 

@@ -286,6 +286,17 @@ def _on_numbers(model: Any) -> Any:
     return Picking()
 
 
+def test_many_rows_of_a_foreign_model_are_slow_and_the_warning_names_scores(
+    test_rows: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privlearn.statistics.evaluation.subject.MANY_ROWS", 10)
+    frame = test_rows.slice(0, 40).to_pandas()
+    model = LogisticRegression().fit(frame[["age", "hours", "education_years"]], frame["income"])
+    evaluate(_on_numbers(model), frame[:10], schema=SCHEMA, epsilon=1.0)
+    with pytest.warns(UserWarning, match="40 rows is scored alone.*scores="):
+        evaluate(_on_numbers(model), frame, schema=SCHEMA, epsilon=1.0)
+
+
 def test_a_column_of_scores(release: Release, test_rows: pa.Table) -> None:
     scores = release.model.predict_proba(test_rows)[:, 1]  # type: ignore[union-attr]
     exact = evaluate(release, test_rows, epsilon=math.inf)

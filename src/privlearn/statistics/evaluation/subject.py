@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ from privlearn.release.encoders import RawEncoder, base_of
 from privlearn.release.model import LinearModel
 from privlearn.sessions.interactive import InteractivePredictor
 
+MANY_ROWS = 10_000  # less than a minute for most models
 WIDE = 2.0
 """Default bound of scores that are not probabilities: margins are trained to be about 1, so nearly all lie in 2."""
 
@@ -149,6 +151,13 @@ def _row_by_row(target: Target, score: Callable[[Any], Any]) -> Callable[[Any], 
 
     def score_rows(rows: Any) -> Any:
         rows = rows if hasattr(rows, "shape") else as_table(rows)
+        if rows.shape[0] > MANY_ROWS:
+            warnings.warn(
+                f"each of {rows.shape[0]:,} rows is scored alone, which takes some milliseconds each. If no score "
+                "depends on other rows, pass scores=model.predict_proba(X)[:, 1] in place of the model, or all "
+                "columns for more classes",
+                stacklevel=2,
+            )
         outputs = [np.asarray(score(_row(rows, index))) for index in range(rows.shape[0])]
         return np.concatenate(outputs) if outputs else np.empty(_shape(0, target))
 
