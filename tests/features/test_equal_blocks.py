@@ -18,7 +18,7 @@ from privlearn.features import (
     feature_map,
     kernel_from_name,
 )
-from privlearn.features.feature_map import ROWS, block_size, in_equal_blocks, with_whole_groups
+from privlearn.features.feature_map import ROWS, block_size, in_equal_blocks, rows_alike, with_whole_groups
 from privlearn.release import KernelEncoder, row_scores
 from tests.support.feature_cases import ball
 
@@ -123,3 +123,13 @@ def test_a_kernel_of_ones_own_is_asked_about_one_point_at_a_time() -> None:
     assert set(sizes) == {1}
     assert_array_equal(mapped.kernel_values(rows[::-1]), whole[::-1])
     assert_array_equal(mapped.transform(rows[3:]), mapped.transform(rows)[3:])
+
+
+@pytest.mark.parametrize(("most", "expected"), [(64, 16), (8, 8), (4, 4), (3, 1)])
+def test_the_most_rows_that_are_treated_alike(most: int, expected: int) -> None:
+    """On some processors single-precision products treat 8 rows alike, and not 16: one row at a time is slow."""
+
+    def product(rows: np.ndarray) -> np.ndarray:
+        return rows + 1e-7 * (np.arange(len(rows)) >= most)[:, np.newaxis]
+
+    assert rows_alike(product, np.ones((1, 3)), (16, 8, 4)) == expected

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -119,6 +119,15 @@ def treats_rows_alike(matrix: Array) -> bool:
     row = np.random.default_rng(0).normal(size=(1, len(matrix)))
     products = np.repeat(row, ROWS, axis=0) @ matrix
     return bool(np.all(products == products[0]))
+
+
+def rows_alike(function: Callable[[Any], Any], row: Any, sizes: Sequence[int]) -> int:
+    """Return the first of some numbers of equal rows that a function treats alike; 1 if it treats none so."""
+    for size in sizes:
+        results = function(np.repeat(row, size, axis=0))
+        if np.all(results == results[0]):
+            return size
+    return 1
 
 
 def in_equal_blocks(function: Callable[[Any], Array], X: Any, size: int) -> Array:

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, preview
-from privlearn.features.feature_map import in_equal_blocks, whole_number
+from privlearn.features.feature_map import in_equal_blocks, rows_alike, whole_number
 from privlearn.features.public_map import PublicMap, gaussian_matrix, register_feature_map
 from privlearn.features.wavelets import Wavelets
 
-BLOCK, CHUNK = 64, 16  # rows of a projection, and of transforms that stay in the cache
+BLOCK = 64  # rows
+CHUNKS = (16, 8, 4)  # rows of a transform, which stay in the cache, and of a projection
 MIN_DEVIATION = 1e-4  # of a group of channels whose numbers lie between 0 and 1
 OUTPUT_SIDE = 7  # about this many positions per side are left by default
 
@@ -75,15 +76,17 @@ class ScatteringFeatures(PublicMap):
         self.dimension = self.projections or self.n_coefficients
 
     def _fill(self, X: Any, out: Any) -> None:
-        out[:] = in_equal_blocks(self._block, X, self._block_size)
+        out[:] = in_equal_blocks(self._block, X, BLOCK)
 
     @cached_property
-    def _block_size(self) -> int:
-        """Return a number of rows per block that treats equal rows alike, tested on a random row."""
-        lower, upper = self.value_bounds
-        row = lower + (upper - lower) * np.random.default_rng(0).random((1, self.n_inputs))
-        features = self._block(np.repeat(row, BLOCK, axis=0))
-        return BLOCK if bool(np.all(features == features[0])) else 1
+    def _sizes(self) -> tuple[int, int]:
+        """Return how many transforms, and projections, at once treat equal rows alike, tested on a random row."""
+        image = np.random.default_rng(0).random((1, *self.input_shape), dtype=np.float32)
+        coefficients = self._coefficients(image)
+        return (
+            rows_alike(self._coefficients, image, CHUNKS),
+            rows_alike(lambda rows: rows @ self._projection, coefficients, CHUNKS) if self.projections else 1,
+        )
 
     @cached_property
     def _projection(self) -> NDArray[np.float32]:
@@ -94,10 +97,10 @@ class ScatteringFeatures(PublicMap):
         lower, upper = self.value_bounds
         values = (np.clip(X, lower, upper).astype(np.float64) - lower) / (upper - lower)
         inputs = values.astype(np.float32).reshape(-1, *self.input_shape)
-        chunks = [inputs[start : start + CHUNK] for start in range(0, len(inputs), CHUNK)]
-        rows = np.concatenate([self._coefficients(chunk) for chunk in chunks])
+        transforms, projections = self._sizes
+        rows = in_equal_blocks(self._coefficients, inputs, transforms)
         if self.projections:
-            rows = rows @ self._projection
+            rows = in_equal_blocks(lambda part: part @ self._projection, rows, projections)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
         rows /= np.maximum(norms, np.finfo(np.float32).tiny)[:, np.newaxis].astype(np.float32)
         return rows
