@@ -87,6 +87,27 @@ def safe_length(dimension: int, precision: Any) -> float:
     return margin(dimension) * (1.0 if precision == np.float64 else 1.0 - 2.0**-22)
 
 
+def row_factors(
+    coarse: Array, fine: Array | float, coarse_share: float, dimension: int
+) -> tuple[Array, Array]:
+    """Return the factors of each row's coarse entries and of its fine ones.
+
+    Parameters
+    ----------
+    coarse, fine : array of shape (n,)
+        Sums of squares of the coarse entries (words and intercept included) and of the fine ones.
+    coarse_share : float
+        Part of the squared norm for the coarse entries.
+    dimension : int
+        Number of features, which determines how far below 1 the norm has to stay for rounding errors.
+    """
+    # A row without coarse features has nothing to scale; 1 instead of 0 avoids NaN.
+    scale = np.sqrt(coarse_share / np.where(coarse > 0.0, coarse, 1.0))
+    whole = coarse * scale**2 + fine
+    factor = margin(dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
+    return scale * factor, factor
+
+
 def rescale_dense(rows: Array, dimension: int | None = None) -> None:
     """Divide each row by its norm, in place; zero rows stay zero.
 

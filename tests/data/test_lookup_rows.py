@@ -328,7 +328,7 @@ def test_a_block_has_no_more_rows_than_its_sums_may_have(monkeypatch: pytest.Mon
 def test_rows_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from privlearn.errors import InvalidParameter
 
-    monkeypatch.setattr("privlearn.data.encoding.expansion.margin", lambda dimension: 1.001)
+    monkeypatch.setattr("privlearn.arrays.margin", lambda dimension: 1.001)
     with pytest.raises(InvalidParameter, match="longer than norm_bound"):
         minimise(problem(expanded(300), Logistic(), 300), tolerance=1e-6)
 

@@ -80,7 +80,7 @@ MUTANTS = [
     Mutant("two problems cost as one", "privlearn.mechanisms.release.objective:ObjectivePerturbation._delta_of_problems", "self.task.problems", "1", ("estimators/test_several_numbers.py",)),
     Mutant("silent records are counted", "privlearn.estimators.memory_oracle:MemoryOracle.score_counts", "targets.ignored is not None", "False", SCORE_COUNTED),
     Mutant("centred rows are too long", "privlearn.data.encoding.arrays:CentredEncoder.stretch", "math.sqrt(1.0 - CENTRED_INTERCEPT)", "1.0", CENTRES),
-    Mutant("sums that depend on their order", "privlearn.estimators.memory_oracle:MemoryOracle.sum_of_rows", "np.trunc(features * (UNIT * weights[:, np.newaxis])).astype(np.int64)", "features * (UNIT * weights[:, np.newaxis])", CENTRES),
+    Mutant("sums that depend on their order", "privlearn.estimators.memory_oracle:MemoryOracle.sum_of_rows", "np.trunc(features * (UNIT * weights[:, np.newaxis]))", "features * (UNIT * weights[:, np.newaxis])", CENTRES),
     *scaled("drawn gaussian noise", "privlearn.mechanisms.noise:add_gaussian", "@scale / step"),
     *scaled("drawn laplace noise", "privlearn.mechanisms.noise:add_laplace", "@scale / step"),
     *scaled("drawn norm-Gamma noise", "privlearn.mechanisms.noise:norm_gamma_steps.in_steps", "@scale * gamma(uniforms[:dimension])", EXACT),

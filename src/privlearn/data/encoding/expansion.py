@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array, margin, rescale_dense, rescale_sparse, row_squares
+from privlearn.arrays import Array, rescale_dense, rescale_sparse, row_factors, row_squares
 from privlearn.data.encoding.arrays import blocks
 from privlearn.data.encoding.feature_groups import Bins, CoarseFeatures, ColumnCells
 from privlearn.data.encoding.layout import FeatureLayout
@@ -43,27 +43,6 @@ Cells = Mapping[str, Any]
 
 ROWS_AT_A_TIME = 4096
 PADDING = 24  # columns: arrays whose rows are a power of two apart compete for the same cache lines
-
-
-def row_factors(
-    coarse: Array, fine: Array | float, coarse_share: float, dimension: int
-) -> tuple[Array, Array]:
-    """Return the factors of each row's coarse entries and of its fine ones.
-
-    Parameters
-    ----------
-    coarse, fine : array of shape (n,)
-        Sums of squares of the coarse entries (words and intercept included) and of the fine ones.
-    coarse_share : float
-        Part of the squared norm for the coarse entries.
-    dimension : int
-        Number of features, which determines how far below 1 the norm has to stay for rounding errors.
-    """
-    # A row without coarse features has nothing to scale; 1 instead of 0 avoids NaN.
-    scale = np.sqrt(coarse_share / np.where(coarse > 0.0, coarse, 1.0))
-    whole = coarse * scale**2 + fine
-    factor = margin(dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
-    return scale * factor, factor
 
 
 class RowExpander:

@@ -49,9 +49,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, row_factors
 from privlearn.data.encoding.arrays import blocks
-from privlearn.data.encoding.expansion import row_factors
 from privlearn.data.encoding.feature_groups import BinIndicators, ColumnCells
 from privlearn.data.encoding.layout import ColumnLayout, FeatureLayout
 from privlearn.data.encoding.packed_cells import distinct_values
