@@ -21,9 +21,8 @@ MIN_COMPOSED_DELTA = 1e-30
 """Below it, the losses that `composition_delta` treats as infinite would be most of delta."""
 
 
-@lru_cache(
-    maxsize=4096
-)  # a forecast that searches for the smallest number of rows repeats each call ten times
+# A forecast that searches for the smallest number of rows repeats each call ten times.
+@lru_cache(maxsize=4096)
 def gaussian_ratio(
     epsilon: float, delta: float, *, times: int = 1, curve: Callable[[float], Curve] = GaussianCurve
 ) -> float:

@@ -17,9 +17,9 @@ from privlearn.accounting.curves import Curve, GaussianCurve, log_or_minus_infin
 from privlearn.accounting.functions import binomial_chances, integral, root
 from privlearn.arrays import Array
 
-_POINTS = 5000
-_PRECISION = 1e-8
-_UNIT = 2.0**-53
+_POINTS = 5000  # multiples of the gap above 0 on the grid of losses, and as many below
+_PRECISION = 1e-8  # relative, of an integral
+_UNIT = 2.0**-53  # unit roundoff of doubles
 _ROUNDING = 2.0**-38
 """Relative error of one mechanism's losses: two roundings for each of `_POINTS` differences, which may add up."""
 _STEEPEST = 700.0  # exponents beyond it overflow

@@ -24,13 +24,13 @@ from numpy.typing import ArrayLike
 from privlearn.accounting.functions import erfcx
 from privlearn.arrays import Array
 
-_UNIT = 2.0**-53
+_UNIT = 2.0**-53  # unit roundoff of doubles
 _ROUNDING = 2.0**-42
 """Relative error of the values computed here, in addition to that of the exponents: `erfcx` is good to a few 2^-53, and
 no difference loses more than a factor of 80."""
 
-_NARROW = 0.5
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+_NARROW = 0.5  # up to this ratio, a difference of Mills ratios is integrated
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)  # for that integral
 _FAR, _TERMS = 8.0, 20  # of the continued fraction: beyond 8 its 20 terms are good to all digits
 
 

@@ -178,7 +178,7 @@ def minimum(function: Function, low: float, high: float, *, xtol: float) -> floa
     return min(ends, at_left, at_right)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # of one piece of an integral
 _PIECES, _MAX_PIECES = 100, 4096
 
 

@@ -164,7 +164,7 @@ def max_odds(curve: Curve, exception: float) -> float:
     return _as_odds(minimum(loss, 0.0, curve.reach(), xtol=_SEARCH_PRECISION * curve.reach()))
 
 
-_MAX_EXPONENT = 700.0
+_MAX_EXPONENT = 700.0  # exp of more overflows
 
 
 def _as_odds(loss: float) -> float:

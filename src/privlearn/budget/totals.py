@@ -167,7 +167,7 @@ class TotalsCheck:
             raise LedgerError(_DIFFER.format(dataset=self._dataset))
 
 
-_PIECE = 2000
+_PIECE = 2000  # entries that are checked in one transaction
 
 
 def _of(dataset: str, account: str, part: str) -> Any:

@@ -143,6 +143,7 @@ def _legend(maximum: float) -> str:
 
 
 def _curve(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int, str]:
+    """Return the height and the SVG of a line for each class, with its interval as a band."""
     inside = [_score_axis(limits)]
     bands = list(effect.bands.items())
     count = len(bands[0][1].names)
@@ -162,6 +163,7 @@ def _curve(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int, str]
 
 
 def _value_rows(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int, str]:
+    """Return the height and the SVG of a row for each value, with a dot and an interval for each class."""
     bands = list(effect.bands.values())
     names = bands[0].names
     rows = [
@@ -205,6 +207,7 @@ def _row(
 
 
 def _rows(rows: Sequence[str], low: float, high: float) -> tuple[int, str]:
+    """Return the height and the SVG of rows above a common axis from ``low`` to ``high``."""
     bottom = _TOP + _ROW * len(rows)
     axis = [_axis_line(_NAMES, _WIDTH - _RIGHT, bottom, bottom, 0.5)]
     for tick in _ticks(low, high):

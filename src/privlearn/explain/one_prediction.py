@@ -22,8 +22,8 @@ from privlearn.release.artifact import Release
 from privlearn.release.encoders import Encoder, base_of, encode_blocks, feature_columns
 from privlearn.release.model import LinearModel, Model, RegressionModel
 
-LEVEL = 0.95
-MAX_ROWS = 1000
+LEVEL = 0.95  # probability with which each bound of noise holds
+MAX_ROWS = 1000  # explained in one call
 
 
 @dataclass(frozen=True, eq=False)

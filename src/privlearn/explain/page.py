@@ -12,7 +12,7 @@ from privlearn.release.html import page
 if TYPE_CHECKING:
     from privlearn.explain.column_effects import Effects
 
-MAX_FIGURES = 40
+MAX_FIGURES = 40  # of columns, and of pairs
 
 _CSS = "body { max-width: 72rem; } p { max-width: 46rem; } .grey svg { filter: grayscale(1); }"
 

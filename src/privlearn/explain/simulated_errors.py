@@ -18,7 +18,7 @@ from privlearn.mechanisms.statistics.curvature import MAX_COEFFICIENTS
 WORLDS = 100
 """Draws of the curvature's own noise, for a parametric bootstrap."""
 
-DRAWS = 100 * WORLDS
+DRAWS = 100 * WORLDS  # of the errors, in one block
 _MAX_DRAWS = 100 * DRAWS
 
 

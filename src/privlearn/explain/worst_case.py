@@ -14,8 +14,8 @@ from privlearn.arrays import Array
 from privlearn.explain.simulated_errors import DRAWS, block_sizes
 from privlearn.mechanisms.noise import coordinate_deviation
 
-BIAS = 3.0 * math.sqrt(3.0) / 64.0
-_SCORES = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
+BIAS = 3.0 * math.sqrt(3.0) / 64.0  # constant of the bound on the mean error (theorem, 2.)
+_SCORES = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)  # quantiles of a normal number: less noisy than draws
 
 
 @dataclass(frozen=True)

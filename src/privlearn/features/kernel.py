@@ -80,7 +80,7 @@ def _refuse_non_finite(entries: Array) -> None:
 
 ROUNDING = 1e-9  # maximum relative excess of a computed k(x, x) over the bound
 KERNEL_ROUNDING = 2.0**-38  # maximum error of a value of a session's kernel, relative to the bound
-UNIT_ROUNDOFF = 2.0**-53
+UNIT_ROUNDOFF = 2.0**-53  # of doubles
 
 Function = Callable[[Any, Any], Any]
 

@@ -23,7 +23,7 @@ from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
 from privlearn.release.model import Model, RegressionModel
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # relative; other libraries may round differently
 
 
 def check_agreement(model: Model, certificate: Certificate) -> None:

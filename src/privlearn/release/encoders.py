@@ -112,9 +112,8 @@ class KernelEncoder:
         """Return the numbers of independent features that the public points allow; any, without the user's kernel."""
         if isinstance(self.kernel, _AbsentKernel):
             return range(1, self.points + 1 + self.unit)
-        ranks = LandmarkFeatures(
-            self.kernel, self.public_points
-        ).possible_ranks  # unit features would need scipy
+        # Of the plain features: unit features would need scipy.
+        ranks = LandmarkFeatures(self.kernel, self.public_points).possible_ranks
         return range(ranks.start + self.unit, ranks.stop + self.unit)
 
     def row_by_row(self) -> KernelEncoder:

@@ -26,7 +26,7 @@ from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.release.archive import json_bytes
 from privlearn.release.signatures import in_words
 
-_SIGNING_BYTES = 32
+_SIGNING_BYTES = 32  # of a party's public identity, which begins with its Ed25519 key
 
 
 @dataclass(frozen=True)

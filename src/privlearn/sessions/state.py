@@ -23,7 +23,7 @@ from privlearn.budget.storage import creating, excluding, locate, protect, readi
 from privlearn.errors import LedgerError, SessionError
 from privlearn.sessions.records import Record, numbers_from_bytes, numbers_to_bytes
 
-FORMAT = 1
+FORMAT = 1  # of the tables; a session of another format is refused
 
 _metadata = sa.MetaData()
 

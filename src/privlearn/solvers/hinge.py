@@ -23,7 +23,7 @@ from privlearn.solvers import certifiable
 from privlearn.solvers.objective import cholesky
 from privlearn.solvers.problem import Problem, Progress, Rows, Solution
 
-MAX_ITERATIONS = 100
+MAX_ITERATIONS = 100  # for each share of `TO_THE_BOUNDARY`
 # Part of the distance to the boundary that a step goes; the later values restart where the first failed.
 TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)
 SMALLEST = 1e-30  # of slacks and relative dual variables
@@ -88,6 +88,8 @@ def minimise_dual(problem: Problem, gap: float) -> Array:
 
 
 class _InteriorPoint:
+    """Mehrotra's method on the rows that count; its states have one number per such row (docs/theory/solver.md)."""
+
     def __init__(self, problem: Problem) -> None:
         weights = np.ones(len(problem.signs)) if problem.row_weights is None else problem.row_weights
         self.counted = weights > NEGLIGIBLE

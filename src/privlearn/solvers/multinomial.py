@@ -26,9 +26,8 @@ from privlearn.solvers.newton import SINGLE_PRECISION_LIMIT, ConjugateGradients,
 from privlearn.solvers.objective import Point, SmoothObjective
 
 STRIDE, MIN_SAMPLE_ROWS, WARM_ITERATIONS = 8, 500, 30  # a warm start reads one row in STRIDE
-SAMPLING_ERROR = (
-    0.4  # a warm start's tolerance is this times the norm bound, over the root of the number of rows
-)
+# A warm start's tolerance is this times the norm bound, over the root of the number of rows.
+SAMPLING_ERROR = 0.4
 ROWS_PER_COLUMN = 16  # a preconditioner's moments need no more
 MAX_COLUMNS = 3000
 """Up to here a d x d matrix and its eigenvectors cost less than the passes over rows that they save."""
@@ -105,9 +104,8 @@ def _descend(
     directions: Directions = ConjugateGradients(objective)
     rough = objective.roughly()
     if rough is not None:
-        with suppress(
-            SolverError
-        ):  # its minimiser saves time: one pass over the rows themselves certifies it
+        # Its minimiser saves time: one pass over the rows themselves certifies it.
+        with suppress(SolverError):
             start = _descend(rough, 0.5 * tolerance).coefficients
             return descend(objective, directions, start, tolerance, progress)
     sample = objective.every(STRIDE)

@@ -177,6 +177,7 @@ class _Summed:
     def _initialise(
         self, partitions: RowPartitions, loss: Any, regularization: float, linear: Array, classes: int = 0
     ) -> None:
+        """Set what both objectives need: the partitions, the caller's terms, and the rounding bound of the sums."""
         self._partitions = partitions
         self.regularization, self.linear, self.norm_bound = regularization, linear, 1.0
         (mass,) = partitions.total(PartitionRows.mass)

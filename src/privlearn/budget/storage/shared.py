@@ -34,7 +34,7 @@ def set_tracer(tracer: Tracer | None) -> None:
     _tracer = tracer or _no_span
 
 
-BUSY_SECONDS = 30
+BUSY_SECONDS = 30  # for which a transaction waits for another one
 
 _WRITES = "privlearn_writes"
 

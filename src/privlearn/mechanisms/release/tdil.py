@@ -29,13 +29,13 @@ from privlearn.mechanisms.search.selection import (
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
-SELECTION_SHARE = 0.5
-MAX_ROUNDS = 20
+SELECTION_SHARE = 0.5  # of a round's zCDP, for the choice of the point
+MAX_ROUNDS = 20  # that are chosen automatically
 SIGNAL = 1.0 / 32.0
 """Rounds are added while an answer's noise stays below this share of the ball's radius. Like the two above, it was
 tuned on simulations and on Adult, where results hardly depend on it (docs/theory/tdil.md)."""
 
-_PRIOR_SCALES = np.geomspace(1e-3, 1.0, 41)
+_PRIOR_SCALES = np.geomspace(1e-3, 1.0, 41)  # candidates for tau, relative to the ball's radius
 
 
 @register_mechanism
@@ -107,9 +107,8 @@ class TestDataIndependentLearner(AnsweringMechanism):
         task = task.certifiable()
         if not guarantee.is_private:
             return cls(task, guarantee, noise, calibration, rounds or 1, 0.0, 0.0)
-        cls(
-            task, guarantee, noise, calibration, rounds or 1, math.nan, math.nan
-        )  # raises if it cannot be calibrated
+        # Raises if it cannot be calibrated.
+        cls(task, guarantee, noise, calibration, rounds or 1, math.nan, math.nan)
         budget = zcdp_budget(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN) / task.problems
         rounds = rounds or _sensible_rounds(task, budget)
         selection = math.sqrt(8.0 * SELECTION_SHARE * budget / rounds) - SELECTION_ROUNDING

@@ -82,9 +82,8 @@ class PaperTDIL(TestDataIndependentLearner):
         task = task.certifiable()
         if not guarantee.is_private:
             return cls(task, guarantee, noise, calibration, rounds or 1, 0.0, 0.0)
-        draft = cls(
-            task, guarantee, noise, calibration, rounds or 1, math.nan, math.nan
-        )  # refuses a delta of 0
+        # Refuses a delta of 0.
+        draft = cls(task, guarantee, noise, calibration, rounds or 1, math.nan, math.nan)
         rounds = rounds or _paper_rounds(task, guarantee)
         draft = replace(draft, rounds=rounds)
         share = guarantee.epsilon * (1.0 - MARGIN) / draft._epsilon_per_share

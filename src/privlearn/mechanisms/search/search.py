@@ -156,7 +156,7 @@ Output = TypeVar("Output")
 SCORE_SHARE = 0.1
 """The score's part of a trial: of epsilon for Laplace noise, relative to the fit's rho (zCDP) for Gaussian noise."""
 
-_BELOW_ONE = math.nextafter(1.0, 0.0)
+_BELOW_ONE = math.nextafter(1.0, 0.0)  # the largest delta of a guarantee
 _STEP, _HALVINGS = 1.3, 6  # of the search for a candidate's epsilon: to 1.3^(1/64), half a percent
 
 

@@ -25,8 +25,8 @@ SELECTION_ROUNDING = 2.0**-38
 logarithm of each weight to within 2**-40, and four of them meet in a ratio of ratios."""
 
 _DEEPEST = -700.0  # exp of it is still a normal number; clipping does not increase the sensitivity of scores
-_MANTISSA_BITS = 53
-POINT_GRID_BITS = 40
+_MANTISSA_BITS = 53  # of a double
+POINT_GRID_BITS = 40  # points of the ball are rounded to multiples of 2^-40
 
 
 def exponential_weights(qualities: NDArray[Any], rate: float, log_priors: Array | float = 0.0) -> Array:

@@ -21,7 +21,7 @@ from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
 from privlearn.mechanisms.statistics.statistic import UNIT, Statistic
 from privlearn.randomness import Randomness
 
-_COUNTS = 6
+_COUNTS = 6  # steps of the search for the radius, each with one noisy count
 _RADII = tuple(2.0 ** (1.0 - step / 8.0) for step in range(2**_COUNTS))
 """From 2, which contains all rows for any mean, down to 0.0085; each count halves the remaining ones.
 

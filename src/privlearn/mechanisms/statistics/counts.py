@@ -20,7 +20,7 @@ from privlearn.mechanisms.mechanism import Mechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, FLOATING_POINT, GRID_BITS, coordinate_deviation
 from privlearn.randomness import Randomness
 
-_GRID = 2.0**-GRID_BITS
+_GRID = 2.0**-GRID_BITS  # step of the noise's grid relative to its scale
 
 
 @register_mechanism

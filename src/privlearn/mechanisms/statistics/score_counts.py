@@ -100,13 +100,13 @@ class ScoreCounts(Statistic):
         return cls(float(record["noise_scale"]))
 
 
-_WIDTH = 2.0 * REACH / BINS
+_WIDTH = 2.0 * REACH / BINS  # of a bin
 MIDDLES = -REACH + _WIDTH * (np.arange(BINS) + 0.5)
 
 _SLOPE = 1.5  # log-odds per unit of score, a priori: 1.6 to 1.8 on Adult and bank marketing
 _SURE = 3.0  # prior precision: a slope's deviation is 1 / sqrt(3), and so is that of the log-odds at score 0
 _DROWNED = 8.0  # (p^2 + q^2) / (p q) for classes of 1 to 9: the weight of a count relative to its noise
-_SUMS = np.tril(np.ones((BINS, BINS)))
+_SUMS = np.tril(np.ones((BINS, BINS)))  # from steps between bins to log-odds
 
 
 def log_odds_from_counts(counts: Array, noise_scale: float) -> Array:

@@ -25,7 +25,7 @@ from privlearn.randomness import Randomness
 UNIT = 2.0**20
 """Sums are made of whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""
 
-_NO_CELL = -1
+_NO_CELL = -1  # of a row that is not counted
 
 
 def count(cell: NDArray[np.int64], cells: int, weights: Array | None = None) -> Array:

@@ -14,10 +14,10 @@ import numpy as np
 
 from privlearn.arrays import Array
 
-BRANCHES = 8
+BRANCHES = 8  # cells of one size in a cell of the next larger size
 SIZES = (8, 64, 512, 4096)
 """Number of cells of each size; the smallest lie between `EDGES` edges."""
-EDGES = SIZES[-1] - 1
+EDGES = SIZES[-1] - 1  # between the smallest cells
 
 _STEPS = 16
 """Number of edges between a power of two and the next."""

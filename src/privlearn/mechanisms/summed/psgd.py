@@ -16,9 +16,9 @@ from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.summed.summed import Noise, NoisySums, SummedMechanism
 from privlearn.mechanisms.task import Task
 
-ROUNDS_PER_CONDITION = 10
+ROUNDS_PER_CONDITION = 10  # relative to t0 = 1 + c / Lam
 MIN_ROUNDS, MAX_ROUNDS = 100, 1000
-SPLIT_ROUNDS = 3
+SPLIT_ROUNDS = 3  # of the calibration ``split``
 
 
 @register_mechanism

@@ -28,7 +28,7 @@ SUM_ROUNDING = 2.0**-36
 """Rounding of a floating-point sum over n records of norm at most 1, relative to n: chains of at most 2^17 additions
 (`solvers.problem` sums in blocks) lose less, for all n up to 2^26."""
 
-MAX_RECORDS = 2**26
+MAX_RECORDS = 2**26  # for which the rounding of sums is proven
 
 FLOATING_POINT = {
     "gaussian": "exact discrete samplers on a grid of at most 2^-32 of the noise scale; rounding, of the sums too, is "

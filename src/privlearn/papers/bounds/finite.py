@@ -89,9 +89,10 @@ def finite_upper_bound(
     the corollary, whose number has no proof for F above 4.)
     """
     useful = finite_useful_noise(accuracy, failure, features, entry_bound=entry_bound)
+    # Epsilon and noise are interchangeable: their product is sqrt(F) D.
     return finite_private_noise(
         useful, rows, regularization, features, lipschitz=lipschitz, norm_bound=norm_bound
-    )  # epsilon and noise are interchangeable: their product is sqrt(F) D
+    )
 
 
 def ball_upper_bound(

@@ -55,7 +55,7 @@ def linear_start(gram: SignedGram, losses: WeightedLoss, total: float) -> Array:
     return -losses.first_derivative(gram.signs * (features @ coefficients))
 
 
-MAX_STEPS = 200
+MAX_STEPS = 200  # of Newton's method
 STALLED = 30  # steps without a smaller gap: rounding does not allow more
 OUTSIDE = 1e-9  # part of a limit by which rounding may exceed it
 STRIDE = 4  # the warm start reads one row in 4

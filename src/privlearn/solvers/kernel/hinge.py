@@ -94,16 +94,15 @@ class _PairSearch:
         return updated
 
 
-MAX_ROUNDS = 60
+MAX_ROUNDS = 60  # of `HingeDual.minimise`
 STALLED = 8  # rounds without a smaller gap: another method is needed
 MAX_CENTRES = 30  # proximal steps on one working set
 MAX_STEPS = 30  # Newton steps for one centre
 MIN_WIDTH = 1e-5  # relative to the maximal entry of Q: below, rounding disturbs Newton's steps
 BAND = 4.0  # widths from the corner within which a row belongs to the working set
-MIN_BAND = 1e-2
-PROVABLE = (
-    0.9  # part of the gap below which a certificate, which costs more than a round, is likely to succeed
-)
+MIN_BAND = 1e-2  # the same in units of the margin, at least
+# Part of the gap below which a certificate, which costs more than a round, is likely to succeed.
+PROVABLE = 0.9
 GAIN = 0.001  # part of the gap that a round may leave in its working set
 
 
@@ -183,6 +182,7 @@ class HingeDual:
     def _minimise_part(
         self, part: SignedGram, weights: Array, corner: Array, alpha: Array, target: float
     ) -> Array:
+        """Return the working set's ``alpha`` after proximal steps, until its rough gap is at most ``target``."""
         best, smallest = alpha, math.inf
         for _ in range(MAX_CENTRES):
             point = DualPoint(alpha, part.times(alpha))

@@ -88,6 +88,7 @@ def _solve_with_ridge(system: Any, ridge: Any, right: Any) -> Any:
 
 
 def _best_length(function: MarginFunction, point: DualPoint, direction: Array, change: Array) -> float:
+    """Return the step length along ``direction``, where ``change`` is the margins' change for length 1."""
     fixed, square = float(point.margins @ direction), float(direction @ change)
 
     def derivatives(length: float) -> tuple[float, float]:

@@ -145,9 +145,8 @@ def _tiles(gram: Array) -> Iterator[tuple[slice, slice]]:
     return ((slice(i, i + TILE), slice(j, j + TILE)) for i in starts for j in starts if i <= j)
 
 
-EXTENDED_ROUNDOFF = (
-    float(np.finfo(np.longdouble).eps) / 2.0
-)  # that of float64 on platforms without a wider type
+# That of float64 on platforms without a wider type.
+EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2.0
 BLOCK = 64  # rows widened at a time
 CHUNK = 32  # rows copied at a time: few enough to stay in the cache
 MAX_SELECTED = 0.6  # share of the rows up to which selecting them is faster than a product with all
