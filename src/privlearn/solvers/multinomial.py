@@ -1,8 +1,8 @@
 """Multinomial (softmax) regression, every class penalised, to a certified gradient norm.
 
 ``J(W) = (1/N) sum_i weight_i (log sum_k exp z_ik - z_(i y_i)) + (Lambda/2) |W|^2`` with scores ``z_ik = <w_k, x_i> +
-offset_k``. The rows of ``W``, of shape (K, d), are laid out one after another in one vector, so that the descent is
-that of the binary losses.
+offset_k``. The columns of ``W``, of shape (K, d), are laid out one after another in one vector, so that the descent is
+that of the binary losses; products with sparse rows need this order.
 """
 
 from __future__ import annotations
@@ -88,14 +88,19 @@ def minimise_multinomial(
     rows = problem.Rows(features, norm_bound)
     weights = np.ones(rows.count) if row_weights is None else row_weights
     size = n_classes * rows.dimension
-    tilt = np.zeros(size) if linear is None else linear.ravel()
+    tilt = np.zeros(size) if linear is None else linear.reshape(n_classes, -1).T.ravel()
     problem.check_vector("linear", tilt, size)
     if offsets is not None:
         problem.check_vector("offsets", offsets, n_classes)
     objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt, offsets)
     with problem.threads_for(features):
         solution = _descend(objective, tolerance, progress)
-    return replace(solution, coefficients=solution.coefficients.reshape(n_classes, rows.dimension))
+    return replace(solution, coefficients=coefficients_by_class(solution, n_classes))
+
+
+def coefficients_by_class(solution: problem.Solution, n_classes: int) -> Array:
+    """Return the coefficients of a `Softmax`, of shape (n_classes, d)."""
+    return np.ascontiguousarray(solution.coefficients.reshape(-1, n_classes).T)
 
 
 def _descend(
@@ -160,7 +165,7 @@ class Softmax(SmoothObjective):
         self.norm_bound = norm_bound
         self.linear = linear
         self.single = rows.is_single and regularization > SINGLE_PRECISION_LIMIT * 0.5 * norm_bound**2
-        self._shape = (n_classes, rows.dimension)
+        self._shape = (rows.dimension, n_classes)
         self._rounding = Rounding(
             loss=Multinomial(),
             regularization=regularization,
@@ -188,7 +193,7 @@ class Softmax(SmoothObjective):
         return Softmax(
             rows,
             labels,
-            self._shape[0],
+            self._shape[1],
             self.regularization,
             scales,
             self.norm_bound,
@@ -198,8 +203,8 @@ class Softmax(SmoothObjective):
 
     def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:
         """Return the margins (n, K), and the rows' part of value and gradient."""
-        block_coefficients = self.rows.block_coefficients(coefficients.reshape(self._shape).T)
-        margins = np.empty((self.rows.count, self._shape[0]))
+        block_coefficients = self.rows.block_coefficients(coefficients.reshape(self._shape))
+        margins = np.empty((self.rows.count, self._shape[1]))
 
         def work(rows: slice, block: Any) -> tuple[float, Array]:
             margins[rows] = problem.row_products(block, block_coefficients) + self.offsets
@@ -207,8 +212,8 @@ class Softmax(SmoothObjective):
             value = float(self.scales[rows] @ losses)
             return value, problem.column_products(block, self.scales[rows, np.newaxis] * residuals)
 
-        value, gradient = self.rows.sum_values_and_gradients(work, (self.rows.width, self._shape[0]))
-        return margins, value, gradient.T.ravel()
+        value, gradient = self.rows.sum_values_and_gradients(work, (self.rows.width, self._shape[1]))
+        return margins, value, gradient.ravel()
 
     def line_derivatives(self, one: Point, other: Point, length: float) -> tuple[float, float]:
         change = other.margins - one.margins
@@ -228,8 +233,8 @@ class Softmax(SmoothObjective):
 
     def product(self, second_derivatives: Any, vector: Array) -> Array:
         kind = second_derivatives.dtype
-        block_vector = self.rows.block_coefficients(vector.reshape(self._shape).T.astype(kind))
-        product = np.zeros((self.rows.width, self._shape[0]))
+        block_vector = self.rows.block_coefficients(vector.reshape(self._shape).astype(kind, copy=False))
+        product = np.zeros((self.rows.width, self._shape[1]))
         scales = self.scales.astype(kind, copy=False)
 
         def work(rows: slice, block: Any) -> Array:
@@ -238,7 +243,7 @@ class Softmax(SmoothObjective):
 
         for part in self.rows.map_blocks(work, kind):
             product += part
-        return self.rows.feature_sums(product).T.ravel()
+        return self.rows.feature_sums(product).ravel()
 
     def preconditioner(self, second_derivatives: Any) -> Callable[[Array], Array]:
         """Return, for few columns, the inverse of ``sum of M (x) mean of x x' + Lambda I``, where M = diag(p) - p p'.
@@ -246,18 +251,18 @@ class Softmax(SmoothObjective):
         In the mean, rows are weighted by the trace of M. It would equal the Hessian's inverse if the rows' M
         differed by factors only.
         """
-        if self._shape[1] > MAX_COLUMNS:
+        if self._shape[0] > MAX_COLUMNS:
             diagonal = self.diagonal(second_derivatives) + self.regularization
             return lambda vector: vector / diagonal
         moments = self.class_moments(second_derivatives)
         sizes, classes = np.linalg.eigh(moments)
         gram = self.second_moments(second_derivatives) / max(float(np.trace(moments)), UNDERFLOW)
         lengths, columns = np.linalg.eigh(gram)
-        strengths = np.maximum(np.outer(sizes, lengths), 0.0) + self.regularization
+        strengths = np.maximum(np.outer(lengths, sizes), 0.0) + self.regularization
 
         def apply(vector: Array) -> Array:
-            rotated = classes.T @ vector.reshape(self._shape) @ columns / strengths
-            return np.ravel(classes @ rotated @ columns.T)
+            rotated = columns.T @ vector.reshape(self._shape) @ classes / strengths
+            return np.ravel(columns @ rotated @ classes.T)
 
         return apply
 
@@ -277,7 +282,7 @@ class Softmax(SmoothObjective):
 
     def diagonal(self, second_derivatives: Any) -> Array:
         """Return the rows' part of the Hessian's diagonal."""
-        diagonal = np.zeros((self.rows.width, self._shape[0]))
+        diagonal = np.zeros((self.rows.width, self._shape[1]))
 
         def work(rows: slice, block: Any) -> Array:
             weights = (
@@ -287,7 +292,7 @@ class Softmax(SmoothObjective):
 
         for part in self.rows.map_blocks(work):
             diagonal += part
-        return self.rows.feature_square_sums(diagonal).T.ravel()
+        return self.rows.feature_square_sums(diagonal).ravel()
 
 
 def _losses(margins: Array, labels: NDArray[np.integer[Any]]) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from privlearn.errors import InvalidParameter, SolverError
 from privlearn.solvers.certifiable import MAX_LEVELS, Rounding, max_chain, max_target_offset
 from privlearn.solvers.descent import descend
 from privlearn.solvers.losses import Loss, Multinomial
-from privlearn.solvers.multinomial import Softmax
+from privlearn.solvers.multinomial import Softmax, coefficients_by_class
 from privlearn.solvers.newton import ConjugateGradients
 from privlearn.solvers.objective import Objective, Point
 from privlearn.solvers.problem import Progress, Solution, pairwise_sum
@@ -226,7 +226,7 @@ class SummedSoftmax(_Summed, Softmax):
         self, partitions: RowPartitions, n_classes: int, regularization: float, linear: Array
     ) -> None:
         self._initialise(partitions, Multinomial(), regularization, linear, n_classes)
-        self._shape = (n_classes, partitions.dimension)
+        self._shape = (partitions.dimension, n_classes)
 
     def diagonal(self, second_derivatives: Points) -> Array:
         (diagonal,) = self._partitions.total(PartitionRows.diagonal, second_derivatives)
@@ -291,10 +291,13 @@ def minimise_summed_multinomial(
     """
     start = np.zeros(n_classes * partitions.dimension)
     objective = SummedSoftmax(
-        partitions, n_classes, regularization, start if linear is None else linear.ravel()
+        partitions,
+        n_classes,
+        regularization,
+        start if linear is None else linear.reshape(n_classes, -1).T.ravel(),
     )
     solution = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
-    return replace(solution, coefficients=solution.coefficients.reshape(n_classes, partitions.dimension))
+    return replace(solution, coefficients=coefficients_by_class(solution, n_classes))
 
 
 def _warm_start(partitions: RowPartitions, loss: Loss, regularization: float, linear: Array) -> Array:
