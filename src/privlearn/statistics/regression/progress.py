@@ -60,6 +60,11 @@ class Progress:
         """Return the name of the sum that is computed next."""
         return str(self._about["sums"][len(self._released)])
 
+    @property
+    def is_last_round(self) -> bool:
+        """Return whether the last score comes next."""
+        return len(self._released) == len(self._about["sums"]) - 3
+
     @cached_property
     def tables(self) -> int:
         """Return the number of histograms that come first."""

@@ -107,17 +107,17 @@ class RegressionRows(RegressionSums):
         self._cells = layout.mechanism.cells
         self._progress = Progress(layout.about, layout.mechanism.scales, [])
         self._copies = self._progress.design.rows_per_record
+        self._round: dict[str, Array] = {}
 
     def sums(self, released: Sequence[Array]) -> Array:
         progress = self._progress = self._progress.with_released(released)
         if len(released) < progress.tables:
             return self._tables[len(released)]
-        return {
-            "score": self._score,
-            "information": self._information,
-            "residuals": self._residuals,
-            "moments": self._moments,
-        }[progress.next_sum](progress)
+        if progress.next_sum == "residuals":
+            return self._residuals(progress)
+        if progress.next_sum == "score":
+            self._round = self._sums_of_round(progress)
+        return self._round[progress.next_sum]
 
     def _blocks(self, progress: Progress) -> Iterator[_Block]:
         start = 0
@@ -201,39 +201,32 @@ class RegressionRows(RegressionSums):
         predictor = np.einsum("ij,j->i", rows, progress.coefficients) + block.offset
         return rows, weights, predictor, progress.family.residuals(predictor, block.outcome, progress.scale)
 
-    def _scores(self, progress: Progress, block: _Block) -> Array:
-        """PRIVATE: return the score of each row over the bound of residuals."""
-        rows, weights, _, residuals = self._at(progress, block)
-        cut = np.clip(residuals / progress.scale.residual_bound, -1.0, 1.0)
-        return np.asarray((weights * cut)[:, np.newaxis] * rows)
+    def _sums_of_round(self, progress: Progress) -> dict[str, Array]:
+        """PRIVATE: return score, information and, in the last round, second moments of scores, in one pass.
 
-    def _score(self, progress: Progress) -> Array:
-        total = np.zeros(progress.design.dimension)
-        for block in self._blocks(progress):
-            total += np.trunc(self._scores(progress, block) * UNIT).sum(axis=0)
-        return total / UNIT
-
-    def _information(self, progress: Progress) -> Array:
-        total = np.zeros((progress.design.dimension,) * 2)
-        for block in self._blocks(progress):
-            rows, weights, predictor, residuals = self._at(progress, block)
-            share = progress.family.information(predictor, residuals, progress.scale)
-            _add_outer(np.sqrt(weights * share)[:, np.newaxis] * rows, total)
-        return pack_symmetric(total / _FACTOR_UNIT**2)
-
-    def _moments(self, progress: Progress) -> Array:
-        """PRIVATE: return the sum of the outer products of scores: of records, or of persons."""
-        dimension = progress.design.dimension
-        total = np.zeros((dimension, dimension))
+        They are at the same values: no sum of a round depends on another one of it. Scores are in units of the bound of
+        residuals; their outer products are of records, or of persons.
+        """
+        dimension, scale = progress.design.dimension, progress.scale
+        score, information, moments = np.zeros(dimension), *np.zeros((2, dimension, dimension))
         persons = np.zeros((0 if self._rows.persons is None else self._rows.total, dimension))
         for block in self._blocks(progress):
-            scores = self._scores(progress, block)
+            rows, weights, predictor, residuals = self._at(progress, block)
+            cut = np.clip(residuals / scale.residual_bound, -1.0, 1.0)
+            scores = (weights * cut)[:, np.newaxis] * rows
+            score += np.trunc(scores * UNIT).sum(axis=0)
+            share = progress.family.information(predictor, residuals, scale)
+            _add_outer(np.sqrt(weights * share)[:, np.newaxis] * rows, information)
+            if not progress.is_last_round:
+                continue
             if block.persons is None:
-                _add_outer(scores.reshape(-1, self._copies, dimension).sum(axis=1), total)
+                _add_outer(scores.reshape(-1, self._copies, dimension).sum(axis=1), moments)
             else:
                 np.add.at(persons, block.persons, scores)
-        _add_outer(persons, total)
-        return pack_symmetric(total / _FACTOR_UNIT**2)
+        _add_outer(persons, moments)
+        matrices = {"information": information, "moments": moments}
+        packed = {name: pack_symmetric(total / _FACTOR_UNIT**2) for name, total in matrices.items()}
+        return {"score": score / UNIT, **packed}
 
     def _residuals(self, progress: Progress) -> Array:
         total = np.zeros(len(RESIDUAL_EDGES) + 1)
