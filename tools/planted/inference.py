@@ -31,7 +31,7 @@ MUTANTS = [
     Mutant("regression: rows with gaps count", f"{_ROWS}._blocks", "np.where(known & has_outcome, own, 0.0)", "own", SUMMED),
     Mutant("regression: every comparison of a record counts", f"{_ROWS}._blocks", "self._rows.weights[part] / self._copies", "self._rows.weights[part]", SUMMED),
     Mutant("regression: comparisons of a record are independent", f"{_ROWS}._sums_of_round", "scores.reshape(-1, self._copies, dimension).sum(axis=1)", "scores", ESTIMATED),
-    Mutant("regression: rows of a person are independent", f"{_ROWS}._sums_of_round", "block.persons is None", "True", ESTIMATED),
+    Mutant("regression: rows of a person are independent", f"{_ROWS}._sums_of_round", "block.persons is None", "True", SUMMED),
     Mutant("estimates: the noise is forgotten", f"{_ESTIMATES}:Estimates._solution", "score_noise ** 2 * unit", "0.0 * unit", ESTIMATED),
     Mutant("estimates: eigenvalues stay apart", f"{_ESTIMATES}:without_repulsion", "values + shift", "values", ESTIMATED),
     Mutant("estimates: the last step counts with its noise", f"{_ESTIMATES}:expected_outer", "np.outer(mean, mean)", "np.outer(step, step)", ESTIMATED),

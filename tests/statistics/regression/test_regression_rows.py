@@ -130,6 +130,21 @@ def test_all_rows_of_one_person_move_each_sum_by_at_most_its_bound(family: str) 
         assert np.linalg.norm(b - a) <= 1.0
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_person_with_equal_rows_counts_as_one_row(family: str) -> None:
+    schema = schema_for(family, persons=True)
+    base = table_of(family, 200, np.random.default_rng(1)) | {"who": np.arange(200)}
+    layout = layout_for(family, schema, 200)
+    at = released_by(base, family, schema, layout)
+    fourfold = {name: np.repeat(values, 4) for name, values in base.items()}
+    for a, b in zip(
+        all_sums(base, family, schema, layout, at),
+        all_sums(fourfold, family, schema, layout, at),
+        strict=True,
+    ):
+        assert np.allclose(a, b, rtol=0.01, atol=0.01)
+
+
 @pytest.mark.parametrize("family", ["poisson", "ordinal"])
 def test_sums_do_not_depend_on_the_order_of_rows(family: str) -> None:
     schema = schema_for(family)
