@@ -16,7 +16,7 @@ from privlearn.data.encoding.expansion import RowExpander
 from privlearn.data.encoding.layout import FeatureLayout
 from privlearn.data.encoding.lookup_rows import LookupTables, lookup_tables
 from privlearn.data.encoding.packed_cells import PackedCells
-from privlearn.data.encoding.readers import reader_of, single_row
+from privlearn.data.encoding.readers import ColumnReader, reader_of, single_row
 from privlearn.data.encoding.resolution import Resolution
 from privlearn.data.encoding.rough_rows import rough_tables
 from privlearn.data.schema.schema import SchemaLike, as_schema
@@ -102,8 +102,14 @@ class SchemaEncoder:
         self.columns = resolution.columns_of(schema)
         self.layout = FeatureLayout(schema, resolution, fit_intercept)
         self.dimension = self.layout.dimension
-        self._readers = [reader_of(name, column) for name, column in schema.columns.items()]
-        self._expander = RowExpander(self.layout)
+
+    @cached_property
+    def _readers(self) -> list[ColumnReader]:  # late: a release is verified without reading a cell
+        return [reader_of(name, column) for name, column in self.schema.columns.items()]
+
+    @cached_property
+    def _expander(self) -> RowExpander:
+        return RowExpander(self.layout)
 
     @cached_property
     def feature_names(self) -> list[str]:
