@@ -1,7 +1,8 @@
-"""A promise that hardly protects anybody needs a word, wherever it is made, and says what it is ever after."""
+"""Guarantees: a weak one needs a confirmation and stays marked, and a relation states all its properties."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import subprocess
 import sys
@@ -33,9 +34,17 @@ from privlearn.audit import audit_release
 from privlearn.budget.charge import _warn_that_nothing_is_recorded
 from privlearn.data import PrivateBounds, Schema, census_schema, simulated_census
 from privlearn.data.schema import add_private_bounds
-from privlearn.guarantee import check_strength, weakness
-from privlearn.mechanisms import Partition
+from privlearn.guarantee import (
+    RELATIONS,
+    Relation,
+    check_strength,
+    get_relation,
+    register_relation,
+    weakness,
+)
+from privlearn.mechanisms import Partition, Task
 from privlearn.parties import JointTraining
+from privlearn.solvers import Logistic
 
 ROWS = 400
 rng = np.random.default_rng(0)
@@ -312,3 +321,34 @@ class TestNothingRecorded:
             "model.fit(np.eye(2), [0, 1])\n"
         )
         subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["add_one", "", None, 1, ["zero_out"]])
+def test_an_unknown_relation_is_refused_wherever_it_is_named(name: object) -> None:
+    with pytest.raises(InvalidParameter, match="replace_one"):
+        get_relation(name)
+    with pytest.raises(InvalidParameter, match="neighbours must be one of"):
+        Guarantee(1.0, 0.0, name)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="neighbours must be one of"):
+        Task(Logistic(), 10, 2, 1, 0.1, 1e-10, name)  # type: ignore[arg-type]
+
+
+def test_no_fact_has_a_default() -> None:
+    assert all(
+        field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        for field in dataclasses.fields(Relation)
+    )
+
+
+def test_a_name_is_given_once() -> None:
+    with pytest.raises(InvalidParameter, match="already"):
+        register_relation(dataclasses.replace(RELATIONS["zero_out"], gradients=2))
+    register_relation(RELATIONS["zero_out"])  # a module that is imported again
+
+
+@pytest.mark.parametrize("relation", RELATIONS.values(), ids=lambda relation: relation.name)
+def test_facts_follow_from_how_many_records_are_at_stake(relation: Relation) -> None:
+    assert relation.gradients == (2 if relation.replaces else 1)
+    assert relation.moments**2 == pytest.approx(relation.gradients)
+    assert relation.counts**2 == pytest.approx(relation.gradients)
+    assert relation.replacing == (1 if relation.replaces else 2)
