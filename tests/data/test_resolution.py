@@ -133,6 +133,12 @@ class TestTheRule:
     def test_knots_follow_the_clarity(self, records: int, noise: float, grows: bool, knots: int) -> None:
         assert choose_resolution(schema(), records, noise, grows=grows).knots == knots
 
+    def test_bins_replace_centred_rows_where_they_gain_more(self) -> None:
+        form = schema({name: COLUMNS[name] for name in ("age", "sex")}, pairs="none")
+        below, above = (choose_resolution(form, records, 0.0) for records in (4_499, 4_500))
+        assert (below.bins, below.bin_share) == (0, 0.0)
+        assert (above.bins, above.bin_share) == (256, round(0.3 * (1 - 1200 / 4500), 2))
+
     def test_stated_knots_stay(self) -> None:
         stated = schema({"x": {"type": "number", "lower": 0, "upper": 1, "knots": 9}, "y": COLUMNS["age"]})
         names = SchemaEncoder(stated, resolution=Resolution(knots=4)).feature_names

@@ -82,11 +82,20 @@ def test_few_centred_rows_of_numbers_are_shrunk_more(total: int, felt: bool) -> 
     centred = replace(plain, centring=bought)
     found = strength(centred, 1.0, "objective", "gaussian")
     sigma = 2.0 / gaussian_ratio(1.0 - math.log1p(5.0 / found), 1e-5)
-    wanted = sigma**2 * 60 / (total * (2.0 / 3.0) * 5.0 * 0.2**2)
+    wanted = sigma**2 * 60 / (total * math.erf(math.sqrt(0.5)) * 5.0 * 0.2**2)
     assert (found == pytest.approx(wanted, rel=1e-4)) == felt
-    assert (found > strength(plain, 1.0, "objective", "gaussian")) == felt
-    wide = [strength(replace(centred, dimension=d), 1.0, "objective", "gaussian") for d in (100, 10_000)]
+    wide = [strength(replace(centred, dimension=d), 1.0, "objective", "gaussian") for d in (400, 10_000)]
     assert wide[1] == pytest.approx(wide[0])
+
+
+def test_numbers_are_as_large_as_their_unit_allows() -> None:
+    """The noise counts until a row's largest target, 3 units, or 0.2 units for each direction."""
+    numbers = replace(TASK, loss=Huber(4.0), dimension=100, total=10**6)
+    centred = replace(numbers, centring=Centring(100, 1.0, 1.0, 1.0))
+    wide = replace(numbers, dimension=10**4)
+    ratios = [strength(task, 1.0, "objective", "gaussian") for task in (numbers, centred, wide)]
+    assert ratios[1] / ratios[0] == pytest.approx(2.0, rel=0.03)  # the slack differs a little
+    assert ratios[2] / ratios[0] == pytest.approx(5.0 / (10.0 / 6.0), rel=0.03)
 
 
 def test_numbers_in_more_columns_than_records_are_shrunk_like_centred_ones() -> None:

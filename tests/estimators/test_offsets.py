@@ -19,6 +19,7 @@ from privlearn import (
     ReleaseError,
     verify,
 )
+from privlearn.accounting import gaussian_ratio
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators import NumberTargets
 from privlearn.estimators.selection import Candidates
@@ -27,7 +28,7 @@ from privlearn.mechanisms.statistics import ClassCounts, Grid
 from privlearn.randomness import SeededRandomness
 from privlearn.release import MechanismOutput, check_agreement
 from privlearn.release.score_map import MAX_TARGET, ScoreMap, map_of_locations, offsets_of_shares
-from privlearn.solvers import Logistic
+from privlearn.solvers import Huber, Logistic
 
 RNG = np.random.default_rng(0)
 N = 6000
@@ -74,6 +75,33 @@ def test_mean_predictions_are_the_rates(y: Any, delta: float) -> None:
     assert task.class_counts is not None
     assert task.class_counts.noise == ("gaussian" if delta else "laplace")
     assert model.certificate_.mechanism.spends() <= Guarantee(1.0, delta)
+
+
+def test_the_width_of_the_loss_follows_from_public_numbers() -> None:
+    """It is log(N / (3 sigma d)) spreads, a fifth of a unit each, where sigma is the noise in one coordinate."""
+    model = regressor(1.0)
+    task = model.certificate_.task
+    noise = math.hypot(2.0 / gaussian_ratio(1.0, 1e-6), 1.0)
+    assert task.centring is not None
+    assert 1.0 / task.loss.smoothness == pytest.approx(math.log(N / (3.0 * noise * 4)) / 5.0)
+    plain = regressor(math.inf, delta=0.0).certificate_.task.loss
+    assert 1.0 / plain.smoothness == pytest.approx(math.log(N / (3.0 * 4)) / 5.0)
+    assert regressor(0.05).certificate_.task.loss == Huber(0.2)  # drowned
+    assert regressor(1.0, loss="huber").certificate_.task.loss == Huber(0.2)
+    stated, cells = table(name="y", lower=0, upper=1e5, typical=500, spread=50)
+    model = PrivateRegressor(epsilon=1.0, delta=1e-6, schema=stated, random_state=0)
+    assert model.fit(cells | {"y": NUMBERS}).certificate_.task.loss != Huber(0.2)
+
+
+def test_skewed_numbers_are_learnt_by_their_mean() -> None:
+    skewed = 100.0 + RNG.exponential(np.exp(3.0 + X[:, 0]))
+    settings: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "norm_bound": 2.0, "target_bounds": (0.0, 1e4)}
+    mean, median = (
+        PrivateRegressor(loss=loss, random_state=0, **settings).fit(X, skewed).predict(X).mean()
+        for loss in (None, "huber")
+    )
+    assert mean == pytest.approx(skewed.mean(), abs=2.0)
+    assert median < skewed.mean() - 4.0
 
 
 @pytest.mark.parametrize("delta", [1e-6, 0.0])

@@ -84,7 +84,7 @@ class TestPlainMinimiser:
         assert np.linalg.norm(gradient) / 0.02 <= 1e-8  # strong convexity: the distance to the minimiser
 
     def test_scipys_minimiser_of_the_same_objective(self) -> None:
-        model = private(epsilon=math.inf, delta=0.0, regularization=0.02).fit(PLACES, PRICES)
+        model = private(epsilon=math.inf, delta=0.0, loss="huber", regularization=0.02).fit(PLACES, PRICES)
         rows, targets = ArrayEncoder(2.0, 4).encode(PLACES), standardised(model)
 
         def objective(w: Any) -> tuple[float, Any]:

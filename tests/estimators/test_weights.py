@@ -48,7 +48,7 @@ PLAIN: dict[str, tuple[Any, Any]] = {
     "logistic": (PrivateLogisticRegression(**ARRAYS, **CLASSES, epsilon=math.inf), LABELS),
     "hinge": (PrivateSVC(**ARRAYS, **CLASSES, epsilon=math.inf, loss="hinge"), LABELS),
     "softmax": (PrivateLogisticRegression(**ARRAYS, classes=[0, 1, 2], epsilon=math.inf), THREE),
-    "number": (PrivateRegressor(**ARRAYS, target_bounds=(-6, 6), epsilon=math.inf), NUMBERS),
+    "number": (PrivateRegressor(**ARRAYS, target_bounds=(-6, 6), loss="huber", epsilon=math.inf), NUMBERS),
 }
 
 SETTINGS: dict[str, Any] = {

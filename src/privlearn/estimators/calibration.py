@@ -19,6 +19,8 @@ from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of, takes_statistics
 from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.task import Task
+from privlearn.release.score_map import MAX_TARGET, UNITS_OF_SPREAD
+from privlearn.solvers.losses import Huber
 
 _SEPARATOR = 10.0  # norm of a weight vector that decides: log-odds of 10 along it
 _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
@@ -29,7 +31,10 @@ _FLAT_WEIGHT = 1 / 3  # of equal curvatures against decaying ones, on the scale 
 _TARGET_DEVIATION = (
     0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
 )
-_WITHIN = 2 / 3  # of such residuals are within the width of the loss, where it is curved
+_UNEQUAL = (
+    3.0  # noise in scores over that of equal curvatures: 3 on simulated visits, 5 on CoverType's elevation
+)
+_NOT_COMMON = 0.5  # part of the norm of rows that are not centred by which they differ
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = 0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult, 1000 and 4000 rows
 
@@ -43,8 +48,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     k^2 v^2 h / (N h + k)^2. Data has directions of all magnitudes of curvature; over such a spectrum the first adds up
     to a multiple of d sigma^2 / k, the second of k |v|^2, and they balance at k = sigma sqrt(d) / |v|. The norm |v| of
     what is to be learnt is taken as 10, or as sqrt(d), one unit per direction, if that is more: beyond 100 features
-    k is sigma itself. sigma belongs to the epsilon that remains after the Jacobian's slack, which falls as k grows, so
-    k solves an equation; and the slack never takes more than 45 % of epsilon.
+    k is sigma itself; for numbers see `_size_to_learn`. sigma belongs to the epsilon that remains after the Jacobian's
+    slack, which falls as k grows, so k solves an equation; and the slack never takes more than 45 % of epsilon.
 
     Numbers learnt from centred rows, or from more columns than records: at least sigma^2 d / (N h v^2), see
     `_flat_balance`; it matters for few rows. Two classes where a person may weigh more than one record: the geometric
@@ -107,11 +112,23 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
         slack = task.problems * task.jacobian_slack(strength / task.total)
         deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
         directions = math.sqrt(task.dimension)
-        usual = max(deviation * directions / max(_SEPARATOR, directions), _flat_balance(task, deviation))
+        usual = max(deviation * directions / _size_to_learn(task), _flat_balance(task, deviation))
         return max(usual, math.sqrt(usual * _heavy_balance(task, deviation)))
 
     lower = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
     return _solve(balance, lower)
+
+
+def _size_to_learn(task: Task) -> float:
+    """Return the norm |v| of what is to be learnt: that of a sure score, or a typical one for each direction.
+
+    For numbers that is the largest target in units, more where rows have a common part, and their typical deviation.
+    """
+    directions = math.sqrt(task.dimension)
+    if task.loss.argument != "residual":
+        return max(_SEPARATOR, directions)
+    differing = 1.0 if task.centring is not None else _NOT_COMMON
+    return max(MAX_TARGET / differing, _TARGET_DEVIATION * directions)
 
 
 def _flat_balance(task: Task, deviation: float) -> float:
@@ -125,7 +142,11 @@ def _flat_balance(task: Task, deviation: float) -> float:
     if not is_flat or task.loss.argument != "residual":
         return 0.0
     directions = min(task.dimension, _SEPARATOR**2)
-    curvature = task.total * _WITHIN * task.loss.smoothness / directions
+    width = task.loss.lipschitz / task.loss.smoothness
+    within = math.erf(
+        width / (math.sqrt(2.0) * _TARGET_DEVIATION)
+    )  # of normal residuals, where the loss is curved
+    curvature = task.total * within * task.loss.smoothness / directions
     return deviation**2 / (curvature * _TARGET_DEVIATION**2)
 
 
@@ -270,12 +291,30 @@ def _add_statistics(
     if requests.rows is not None and not requests.rows.always and _is_drowned(plain):
         requests = dataclasses.replace(requests, rows=None)
     task = dataclasses.replace(task, **affordable_statistics(requests, plain))
-    if not task.statistics:
+    if requests.chooses_width and (task.target_locations is not None or not requests.targets):
+        task = dataclasses.replace(task, loss=_loss_of_width(task, plain))
+    if not task.statistics and task.loss == plain.task.loss:
         return plain
     chosen = _choose_regularization(task, plain.guarantee, kind, plain.noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
     together: ReleaseMechanism = kind.calibrate(task, plain.guarantee, plain.noise, plain.calibration)
     return together
+
+
+def _loss_of_width(task: Task, plain: ReleaseMechanism) -> Huber:
+    """Return Huber's loss for targets in units of their spread: wider where the noise allows (docs/theory/offsets.md).
+
+    A width of W spreads biases the mean by about exp(-W) spreads where residuals are skewed. In d directions of equal
+    curvature the noise in a score is W sigma d / N spreads, in real ones about 3 times as much. The sum of the squares
+    is least at about W = log(N / (3 sigma d)).
+    """
+    guarantee, deviation = plain.guarantee, 0.0
+    if guarantee.is_private:
+        deviation = _noise_deviation(task, guarantee.epsilon, guarantee.delta, plain.noise)
+    directions = min(task.dimension, _SEPARATOR**2)
+    noise = _UNEQUAL * math.hypot(deviation, 1.0) * directions  # sampling, too, has noise
+    spreads = math.log(task.total / noise)
+    return Huber(min(max(spreads / UNITS_OF_SPREAD, Huber.width), MAX_TARGET))
 
 
 def _is_drowned(plain: ReleaseMechanism) -> bool:

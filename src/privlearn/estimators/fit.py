@@ -111,8 +111,12 @@ class Fit:
         """Public: return the statistics that may be released with the model."""
         targets = self.rows.targets
         requests = Requests(self._centrable(), self._is_scored())
-        releases = self.estimator.releases_statistics and targets.score_map is None
-        if not (releases and self._may_have_offsets()):
+        if not self._may_have_offsets():
+            return requests
+        is_default = self.estimator.loss is None and isinstance(targets, NumberTargets)
+        if targets.score_map is not None:
+            return dataclasses.replace(requests, chooses_width=is_default)
+        if not self.estimator.releases_statistics:
             return requests
         if isinstance(targets, ClassTargets):
             weights = targets.class_weights
@@ -121,7 +125,7 @@ class Fit:
         typical = None if self._target is None else self._target.typical
         bounds = np.atleast_2d(cast(NumberTargets, targets).target_bounds).tolist()
         ranges = tuple((lower, upper, typical) for lower, upper in bounds)
-        return dataclasses.replace(requests, targets=ranges)
+        return dataclasses.replace(requests, targets=ranges, chooses_width=is_default)
 
     @property
     def _target(self) -> Target | None:

@@ -52,6 +52,8 @@ class Requests:
         Largest over smallest weight of a class.
     targets : tuple of (lower, upper, typical)
         Numbers whose centre and spread to estimate.
+    chooses_width : bool
+        Whether the loss is the default one of numbers, whose width is chosen where their unit is a spread.
     """
 
     rows: Centrable | None = None
@@ -59,6 +61,7 @@ class Requests:
     classes: int = 0
     weight_ratio: float = 1.0
     targets: tuple[tuple[float, float, float | None], ...] = ()
+    chooses_width: bool = False
 
 
 @dataclass(frozen=True)

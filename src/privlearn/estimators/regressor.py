@@ -40,9 +40,10 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         target: ``{"name": "price", "lower": 0, "upper": 500000}``. Several pairs are for several numbers, the columns
         of y: one problem each, under one guarantee, with a little over sqrt(k) times the noise
         (docs/theory/objective.md, "Several numbers").
-    loss : {"huber", "clipped_square"} or Loss, default="huber"
-        ``"huber"``: width 0.2, robust and the least noise. ``"clipped_square"``: half the square, its derivative
-        clipped at 0.5. In units of the scaled target; a `Loss` brings another width.
+    loss : {"huber", "clipped_square"} or Loss, optional
+        By default Huber's loss; where targets are in units of their spread, its width follows from n, epsilon and delta
+        (docs/theory/offsets.md). ``"huber"``: width 0.2, robust and the least noise. ``"clipped_square"``: half the
+        square, its derivative clipped at 0.5. In units of the scaled target; a `Loss` brings another width.
     mechanism : {"auto", "objective", "output", "function_release", "tddl", "tddl_norm", "tdil", "tdil_jt13"}, \
             default="auto"
         ``"auto"``: objective perturbation. A residual's sign is
@@ -67,8 +68,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
 
     # For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss
     # that is P(|residual| < width) / width, within a sixth of its best as soon as the width is at most the residuals'
-    # deviation; a width far below it only costs slack. Useful models leave a deviation of 0.1 to 0.4. The square is
-    # for means, not medians: its derivative is clipped at a quarter of the range, beyond most residuals.
+    # deviation; a width far below it only costs slack. Useful models leave a deviation of 0.1 to 0.4. Calibration
+    # widens it where the unit is a spread and the noise allows: a wide loss learns means, a narrow one medians.
     _default_loss = "huber"
     target_bounds: TargetBounds | None
     _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "features", "target_bounds")

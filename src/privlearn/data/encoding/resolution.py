@@ -34,8 +34,9 @@ Pair = tuple[str, str]
 FEW_KNOTS, KNOTS = 4, 16
 BINS, COARSE_GRID, FINE_GRID = 256, 8, 16
 MAX_PAIRS = 100
-# Limits of the shares, and the clarity from which on they are above 0 (see `choose_resolution`):
+# Limits of the shares, and the clarity at which they begin to grow (see `choose_resolution`):
 MAX_BIN_SHARE, BINS_FROM = 0.6, 1_200.0
+BINS_PAY_FROM = 4_500.0  # below, they gain less than centred rows, which they exclude
 MAX_PAIR_SHARE, PAIRS_FROM = 0.4, 2_700.0
 FINE_GRID_FROM = 50_000.0
 # A smaller share is not worth thousands of features; bins and pairs that a schema states get this share.
@@ -165,7 +166,9 @@ def choose_resolution(schema: Schema, records: int, noise: float, *, grows: bool
     if grows:
         return Resolution(knots=knots)
     category_share = sum(isinstance(column, CategoryColumn) for column in columns) / len(columns)
-    bin_share = _share(MAX_BIN_SHARE * category_share, clarity, BINS_FROM)
+    bin_share = (
+        _share(MAX_BIN_SHARE * category_share, clarity, BINS_FROM) if clarity >= BINS_PAY_FROM else 0.0
+    )
     pair_share = _share(MAX_PAIR_SHARE, clarity, PAIRS_FROM)
     has_stated_bins = any(isinstance(getattr(column, "bins", None), int) for column in columns)
     has_stated_pairs = not isinstance(schema.pairs, str)
