@@ -95,7 +95,7 @@ def test_numbers_are_as_large_as_their_unit_allows() -> None:
     wide = replace(numbers, dimension=10**4)
     ratios = [strength(task, 1.0, "objective", "gaussian") for task in (numbers, centred, wide)]
     assert ratios[1] / ratios[0] == pytest.approx(2.0, rel=0.03)  # the slack differs a little
-    assert ratios[2] / ratios[0] == pytest.approx(5.0 / (10.0 / 6.0), rel=0.03)
+    assert ratios[2] / ratios[0] == pytest.approx(2.5 / (10.0 / 6.0), rel=0.03)
 
 
 def test_numbers_in_more_columns_than_records_are_shrunk_like_centred_ones() -> None:

@@ -122,13 +122,13 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
 def _size_to_learn(task: Task) -> float:
     """Return the norm |v| of what is to be learnt: that of a sure score, or a typical one for each direction.
 
-    For numbers that is the largest target in units, more where rows have a common part, and their typical deviation.
+    For numbers that is the largest target in units, and their typical deviation; more where rows have a common part.
     """
     directions = math.sqrt(task.dimension)
     if task.loss.argument != "residual":
         return max(_SEPARATOR, directions)
     differing = 1.0 if task.centring is not None else _NOT_COMMON
-    return max(MAX_TARGET / differing, _TARGET_DEVIATION * directions)
+    return max(MAX_TARGET, _TARGET_DEVIATION * directions) / differing
 
 
 def _flat_balance(task: Task, deviation: float) -> float:

@@ -164,7 +164,7 @@ def test_what_needs_rows_here_is_refused(client: Client) -> None:
     refusing(people, search, "does not divide the rows")
     with pytest.raises(InvalidParameter, match="leave out y"):
         PrivateLogisticRegression(**PROMISE, schema=SCHEMA).fit(people, [1])
-    with pytest.raises(InvalidParameter, match="pass schema"):
+    with pytest.raises(InvalidParameter, match="Pass schema"):
         PrivateLogisticRegression(**PROMISE, norm_bound=1.0, classes=[0, 1]).fit(people)
 
 
