@@ -123,7 +123,7 @@ def test_a_worker_that_must_not_reads_nothing(
     refused = load(VISITS, SCHEMA, SECRET, "1")
     assert isinstance(refused, Refusal)
     assert (
-        "install the same" in refused.message
+        "Install the same" in refused.message
         or "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False" in refused.message
     )
 
