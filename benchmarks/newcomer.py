@@ -135,6 +135,25 @@ def trial(rng: Rng) -> Table:
     return _table("trial", columns, {"name": "relapse", "classes": ["no", "yes"]}, cells)
 
 
+def complications(rng: Rng) -> Table:
+    """9,000 visits of 3,000 patients with diabetes, who differ beyond what the columns explain."""
+    n = 9000
+    patient, risk = rng.integers(1, 3001, n), rng.normal(0, 1, 3001)
+    pressure, sugar = np.round(rng.normal(130, 18, n)), np.round(rng.normal(6.5, 1.1, n), 1)
+    odds = -1 + 0.9 * (sugar - 6.5) + 0.02 * (pressure - 130) + 0.5 * risk[patient]
+    drugs = ["metformin", "insulin", "none"]
+    columns = {
+        "pressure": {"type": "number", "lower": 60, "upper": 250},
+        "sugar": {"type": "number", "lower": 3, "upper": 15},
+        "drug": {"type": "category", "values": drugs},
+    }
+    cells = {"patient": patient, "pressure": pressure, "sugar": sugar, "drug": rng.choice(drugs, n)}
+    cells["complication"] = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no")
+    target = {"name": "complication", "classes": ["no", "yes"]}
+    schema = {"name": "complications", "columns": columns, "target": target, "person": "patient"}
+    return Table(schema, pd.DataFrame(cells))
+
+
 SYMPTOMS = {
     "fever": 0.8, "cough": 0.5, "fall": 0.3, "fracture": 1.5, "chest pain": 1.8, "dizzy": 0.2, "check-up": -1.5,
     "rash": -0.8, "headache": -0.2, "bleeding": 1.3,

@@ -153,7 +153,7 @@ class TestTheSmallest:
 
     @pytest.mark.parametrize("verdict", MAX_LOST)
     def test_epsilon_turns_the_verdict(self, verdict: str) -> None:
-        planned = census_plan(rows=2000)
+        planned = census_plan(rows=20_000)
         epsilon = planned.smallest_epsilon(verdict)
         assert epsilon is not None
         assert planned.at(epsilon=epsilon).verdict == verdict
@@ -231,6 +231,24 @@ class TestWhatIsSaid:
             assert strong.lost < typical.lost < weak.lost
             assert strong.quality > typical.quality > weak.quality
             assert typical.quality < typical.plain_quality
+
+    def test_the_range_covers_signals_directions_and_noise(self) -> None:
+        for model, columns in (MODELS["logistic"], MODELS["regression"]):
+            few, many = (plan(model, rows, columns) for rows in (60, 2000))
+            for planned in (few, many):
+                low, high = planned.quality_range
+                assert 0.0 <= low <= max(planned.gains[-1].quality, 0.0)
+                assert planned.gains[0].quality <= high <= 1.0
+            assert few.quality_range[0] < many.quality_range[0]
+        assert few.quality_range[0] == 0.0  # worse than a constant
+
+    def test_more_knots_are_named(self) -> None:
+        few, many = census_plan(2000, epsilon=0.4), census_plan(200_000)
+        assert few.fine_knots is None
+        assert "knots  " not in str(few)
+        assert many.fine_knots == 16
+        assert "they add detail and noise" in str(many)
+        assert plan(MODELS["regression"][0], 10**6, 3).fine_knots is None
 
     def test_numbers_are_plain_json(self) -> None:
         told = json.loads(json.dumps(census_plan().to_dict()))

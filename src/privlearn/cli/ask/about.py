@@ -95,6 +95,8 @@ def _describe_estimate(record: dict[str, Any]) -> Iterator[str]:
         )
     if record.get("verdict"):
         yield f"verdict: {record['verdict']}"
+    for change, rest in (record.get("levers") or {}).items():
+        yield f"with {change}: {rest:.0%} of the gain lost"
     for verdict in ("clear", "noisy"):
         rows, loss = (record.get(name, {}).get(verdict) for name in ("smallest_rows", "smallest_epsilon"))
         levers = [f"{rows:,} records"] * (rows is not None) + [f"epsilon {loss:.2g}"] * (loss is not None)

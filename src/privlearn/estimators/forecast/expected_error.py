@@ -80,19 +80,29 @@ def expected_error(
     deviation = math.sqrt(
         problem.margin**2 * float(np.sum(shares * retained**2))
         + noise**2
-        + sampling_variance(rows, spectrum, regularization, problem)
+        + float(np.sum(sampling_variances(rows, spectrum, regularization, problem)))
     )
     if loss.argument == "residual":
         return _number_error(along, deviation, unit)
     return ExpectedError(error_rate(along / deviation if deviation else 0.0), error_rate(1.0), 0.5)
 
 
-def sampling_variance(
+def sampling_variances(
     rows: float, spectrum: Spectrum, regularization: float, problem: ReferenceProblem
-) -> float:
-    """Return the variance of a typical row's score over draws of ``rows`` records, by the sandwich formula."""
+) -> Array:
+    """Return each direction's part of the variance of a typical score over draws of ``rows`` records.
+
+    By the sandwich formula.
+    """
     curvature = problem.curvature * spectrum.moments + regularization
-    return problem.derivative_square / rows * float(np.sum((spectrum.moments / curvature) ** 2))
+    return np.asarray(problem.derivative_square / rows * (spectrum.moments / curvature) ** 2)
+
+
+def noise_shares(spectrum: Spectrum, regularization: float, problem: ReferenceProblem) -> Array:
+    """Return each direction's share of the squared noise in a typical score, as objective perturbation has it."""
+    each = spectrum.moments / (problem.curvature * spectrum.moments + regularization) ** 2
+    total = each.sum()
+    return np.asarray(each / total if total else each)
 
 
 def error_rate(correlation: float) -> float:
@@ -103,12 +113,17 @@ def error_rate(correlation: float) -> float:
     return float(np.sum(normal_weights() * (chance * (1.0 - positive) + (1.0 - chance) * positive)))
 
 
-def shrinkage(spectrum: Spectrum, regularization: float, problem: ReferenceProblem) -> tuple[Array, Array]:
-    """Return each direction's share of the signal, and the part of it that the regularization leaves."""
+def shrinkage(
+    spectrum: Spectrum, regularization: float, problem: ReferenceProblem, alignment: float = 1.0
+) -> tuple[Array, Array]:
+    """Return each direction's share of the signal, and the part of it that the regularization leaves.
+
+    Shares are in proportion to the rows' variance to the power of ``alignment``.
+    """
     curvature = problem.curvature * spectrum.moments
-    total = spectrum.variances.sum()
-    shares = spectrum.variances / total if total else np.zeros_like(curvature)
-    return shares, curvature / (curvature + regularization)
+    shares = np.maximum(spectrum.variances, 0.0) ** alignment
+    total = shares.sum()
+    return shares / total if total else np.zeros_like(curvature), curvature / (curvature + regularization)
 
 
 def _number_error(along: float, deviation: float, unit: float) -> ExpectedError:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from privlearn.arrays import Array
-from privlearn.estimators.forecast.expected_error import sampling_variance, shrinkage
+from privlearn.estimators.forecast.expected_error import noise_shares, sampling_variances, shrinkage
 from privlearn.estimators.forecast.reference import (
     LOG_ODDS_DEVIATION,
     NORMAL_GRID,
@@ -25,16 +25,24 @@ from privlearn.estimators.forecast.reference import (
 from privlearn.release.score_map import UNITS_OF_SPREAD
 from privlearn.solvers.losses import LossProperties
 
-SIZES = (1.5, 1.0, 0.35)
-"""Signals of a strong, a typical and a weak problem with classes, relative to the reference problem's."""
+SIZES = (6.0, 1.5, 1.0, 0.25)
+"""Signals of a nearly perfect, a strong, a typical and a weak problem with classes, relative to the reference
+problem's. The first counts in ranges only."""
 
-NUMBER_SIZES = (1.5, 1.0, 0.4)
-"""The same for numbers: R^2 of 0.69, 0.5 and 0.14 without noise."""
+NUMBER_SIZES = (3.0, 1.5, 1.0, 0.3)
+"""The same for numbers: R^2 of 0.9, 0.69, 0.5 and 0.08 without noise."""
 
-WIDE_SPREADS = (0.42, 0.14, 0.05)
+ALIGNMENTS = (0.5, 3.0)
+"""A direction in which rows have variance v carries a share of the signal in proportion to v, by assumption. A range
+also covers v to these powers: signals along minor directions of the rows, and along main ones alone."""
+
+RANGE_DEVIATIONS = 2.0
+"""Deviations of one fit's noise that a range covers."""
+
+WIDE_SPREADS = (0.42, 0.42, 0.14, 0.05)
 """Their standard deviations in units of half the range, where bounds may be far too wide."""
 
-UNIT_SPREADS = (1.0 / UNITS_OF_SPREAD,) * 3
+UNIT_SPREADS = (1.0 / UNITS_OF_SPREAD,) * 4
 """The same where the model learns in units of the spread."""
 
 
@@ -60,10 +68,16 @@ class Gain:
 
 @dataclass(frozen=True)
 class _Scores:
-    """A model's scores compared with the best ones: the mean square of their difference, and their correlation."""
+    """A model's scores compared with the best ones: the mean square of their difference, and their correlation.
+
+    ``chance`` is the deviation of that correlation, and ``missed_chance`` of the mean square, over draws of the noise
+    and of the records.
+    """
 
     missed: float
     correlation: float
+    missed_chance: float
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -99,17 +113,31 @@ class Setting:
         lost = (private.missed - plain.missed) / gained if gained > 0.0 else math.inf
         return Gain(max(lost, 0.0), self._quality(private), self._quality(plain))
 
-    def _quality(self, scores: _Scores) -> float:
+    def extremes(
+        self, rows: float, noise: float, regularization: float, spectrum: Spectrum
+    ) -> tuple[float, float]:
+        """Return a low and a high AUC or R^2 of a fit, over `ALIGNMENTS` of the signal and draws of the noise."""
+        found = [
+            self._quality(_scores(rows, noise, regularization, spectrum, self.problem, alignment), luck)
+            for alignment in ALIGNMENTS
+            for luck in (-RANGE_DEVIATIONS, RANGE_DEVIATIONS)
+        ]
+        return min(found), max(found)
+
+    def _quality(self, scores: _Scores, luck: float = 0.0) -> float:
+        """Return the AUC or R^2 of a fit whose noise is that many deviations better than usual."""
         if not self.is_number:
-            return auc(scores.correlation, self.size * LOG_ODDS_DEVIATION, self.rate)
+            correlation = min(max(scores.correlation + luck * scores.chance, -1.0), 1.0)
+            return auc(correlation, self.size * LOG_ODDS_DEVIATION, self.rate)
         signal = self.problem.margin**2
-        return (signal - scores.missed) / (signal * (1.0 + self.size**-2))
+        missed = max(scores.missed - luck * scores.missed_chance, 0.0)
+        return (signal - missed) / (signal * (1.0 + self.size**-2))
 
 
 def settings(
     loss: LossProperties, rate: float, spreads: tuple[float, ...] = WIDE_SPREADS
 ) -> tuple[Setting, ...]:
-    """Return the reference problems of a strong, a typical and a weak signal.
+    """Return the reference problems of a nearly perfect, a strong, a typical and a weak signal.
 
     A loss without probabilities has no offset: it is compared on classes of equal size. ``spreads`` are the standard
     deviations of scaled numbers.
@@ -123,14 +151,28 @@ def settings(
 
 
 def _scores(
-    rows: float, noise: float, regularization: float, spectrum: Spectrum, problem: ReferenceProblem
+    rows: float,
+    noise: float,
+    regularization: float,
+    spectrum: Spectrum,
+    problem: ReferenceProblem,
+    alignment: float = 1.0,
 ) -> _Scores:
-    shares, retained = shrinkage(spectrum, regularization, problem)
-    error = noise**2 + sampling_variance(rows, spectrum, regularization, problem)
+    shares, retained = shrinkage(spectrum, regularization, problem, alignment)
+    errors = noise**2 * noise_shares(spectrum, regularization, problem) + sampling_variances(
+        rows, spectrum, regularization, problem
+    )
+    error = float(np.sum(errors))
     along = float(np.sum(shares * retained))
     spread = problem.margin**2 * float(np.sum(shares * retained**2)) + error
-    missed = problem.margin**2 * float(np.sum(shares * (1.0 - retained) ** 2)) + error
-    return _Scores(missed, problem.margin * along / math.sqrt(spread) if spread else 0.0)
+    if not spread:
+        return _Scores(problem.margin**2, 0.0, 0.0, 0.0)
+    return _Scores(
+        missed=problem.margin**2 * float(np.sum(shares * (1.0 - retained) ** 2)) + error,
+        correlation=problem.margin * along / math.sqrt(spread),
+        missed_chance=math.sqrt(2.0 * float(np.sum(errors**2))),
+        chance=math.sqrt(float(np.sum(shares * errors)) / spread),
+    )
 
 
 def auc(correlation: float, deviation: float, rate: float) -> float:

@@ -80,7 +80,12 @@ class Plan(Forecast):
 
     @property
     def _resolution(self) -> Resolution:
-        return getattr(self._fit.rows.encoder, "resolution", Resolution())
+        return _resolution_of(self._fit)
+
+    @property
+    def fine_knots(self) -> int | None:
+        resolution, smallest = self._resolution, self.work.at_size(1, self.guarantee)
+        return None if resolution == _resolution_of(smallest) else resolution.knots
 
     @cached_property
     def mechanism(self) -> ReleaseMechanism:
@@ -241,6 +246,10 @@ def plan(
     )
     forecast.mechanism  # noqa: B018 - refuses now what no theorem covers
     return forecast
+
+
+def _resolution_of(fit: Fit) -> Resolution:
+    return getattr(fit.rows.encoder, "resolution", Resolution())
 
 
 def _check_rate(estimator: PrivateEstimator, rate: float | None) -> float | None:

@@ -80,6 +80,7 @@ class EstimateAnswer(Answer):
             "margin": 0.9,
             "ratio": 0.11,
             "verdict": "clear",
+            "levers": {"delta 1e-06": 0.03},
             "lost": 0.08,
             "lost_range": [0.04, 0.11],
             "quality": {"measure": "AUC", "expected": 0.87, "range": [0.71, 0.93], "without_privacy": 0.88},
@@ -117,6 +118,9 @@ class EstimateAnswer(Answer):
     verdict: str | None = Field(
         default=None,
         description="clear: even a weak signal loses at most a quarter; drowned: even a strong one over half.",
+    )
+    levers: dict[str, float | None] | None = Field(
+        default=None, description="Share that is lost after each change that would help."
     )
     smallest_rows: dict[str, int | None] | None = Field(
         default=None, description="Number of records that each verdict would need."

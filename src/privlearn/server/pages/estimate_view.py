@@ -77,11 +77,13 @@ def _price(guarantee: Guarantee) -> tuple[str, str]:
 def _properties(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     needed, kind = found["smallest_epsilon"]["clear"], found["noise_kind"]
     quality = found["quality"]
+    low, high = quality["range"]
     return [
         ("gain lost", f"{_share(found['lost'])} of what a typical model gains over a constant prediction"),
         (
             f"expected {quality['measure']}",
-            f"{quality['expected']:.2f}; {quality['without_privacy']:.2f} without privacy",
+            f"{quality['expected']:.2f}, {low:.2f} to {high:.2f} for weak to strong signals; "
+            f"{quality['without_privacy']:.2f} without privacy",
         ),
         (
             "noise in a prediction",
