@@ -25,6 +25,7 @@ def test_they_add_up_to_the_score(records: int) -> None:
     people = simulated_census(records, 0)
     model = PrivateLogisticRegression(schema=census_schema(), **PRICE).fit(people)
     told = contributions(model.release_, people.slice(0, 30))
+    assert told.base_row == ("the mean row, as released" if records == 500 else "the mean of synthetic rows")
     assert told.scores == pytest.approx(model.decision_function(people.slice(0, 30)), abs=1e-12)
     assert told.base + told.parts.sum(axis=1) == pytest.approx(told.scores, abs=1e-12)
     assert told.label == "high"
@@ -41,6 +42,7 @@ def test_a_typical_row_is_the_released_mean_of_centred_rows() -> None:
     told = contributions(model.release_, people.slice(0, 1))
     assert told.base == pytest.approx(constant)
     assert f"(probability {told.probabilities[0]:.3f})" in str(told)  # type: ignore[index]
+    assert "(the mean row, as released)" in str(told)
 
 
 def test_each_part_is_its_own_column_s() -> None:

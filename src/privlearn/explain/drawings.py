@@ -52,7 +52,10 @@ def importance_figure(effects: Effects) -> str:
         f"{'' if effect.above_noise else ', not above the noise'}"
         for effect in drawn
     )
-    caption = f"Importance: how far a column moves the score on average ({effects.unit}). Grey: not above the noise."
+    caption = (
+        f"Importance: how far a column moves the score on average ({effects.unit}). Grey: not above the noise, "
+        "or no larger than what other columns may cause."
+    )
     return figure(caption, description, _WIDTH, *_rows(rows, 0.0, high))
 
 

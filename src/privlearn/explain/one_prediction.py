@@ -36,12 +36,12 @@ class Contributions:
         Columns, pairs of columns where the model has them ("age x hours"), and the intercept, which differs a little
         from row to row, since rows are divided by their norms.
     parts : array of shape (rows, names)
-        Each column's contribution, less that in a typical row.
+        Each column's contribution, less that in ``base_row``.
     noise : array of the same shape, or None
         How far noise may have moved a part, each with probability 0.95; ``None`` where that is not known.
     base : float
-        The score of a typical row: the released mean where rows are centred; else the mean over synthetic rows of the
-        schema, or for plain arrays a row of zeros.
+        The score of the released mean where rows are centred; else of the mean of synthetic rows of the schema, which
+        says nothing about people, or for plain arrays of a row of zeros.
     scores : array of shape (rows,)
         ``base + parts.sum(axis=1)``: the decision function; for several classes ``label``'s; for a regression the
         number before it is clamped to the target's bounds.
@@ -49,6 +49,8 @@ class Contributions:
         The class of the score; ``None`` for a regression.
     probabilities : array of shape (rows,), or None
         Of the class, where the model has any.
+    base_row : str
+        Which row has the score ``base``.
     """
 
     names: list[str]
@@ -58,6 +60,7 @@ class Contributions:
     scores: Array
     label: Any
     probabilities: Array | None = None
+    base_row: str = "a row of zeros"
 
     def __str__(self) -> str:
         return "\n\n".join(self.describe(row) for row in range(len(self.scores)))
@@ -66,7 +69,7 @@ class Contributions:
         """Return one row's contributions as text, the largest first."""
         about = "" if self.label is None else f" for {self.label}"
         likely = "" if self.probabilities is None else f" (probability {self.probabilities[row]:.3f})"
-        lines = [f"score{about} {self.scores[row]:+.3f}{likely} = {self.base:+.3f} (a typical row)"]
+        lines = [f"score{about} {self.scores[row]:+.3f}{likely} = {self.base:+.3f} ({self.base_row})"]
         width = max(map(len, self.names))
         for index in np.argsort(-np.abs(self.parts[row]), kind="stable"):
             noise = "" if self.noise is None else f"  noise up to {self.noise[row, index]:.3f}"
@@ -100,7 +103,7 @@ def contributions(release: Release, X: Any, label: Any = None) -> Contributions:
     combination, score_label = _score(model, label)
     width, offset = _units(model)
     owners = feature_columns(model.encoder)
-    typical = _typical_row(model.encoder)
+    base_row, typical = _typical_row(model.encoder)
     moved = width * (_rows(model.encoder, X) - typical)
     names = list(dict.fromkeys(owners))
     belongs = [[columns == name for columns in owners] for name in names]
@@ -112,9 +115,8 @@ def contributions(release: Release, X: Any, label: Any = None) -> Contributions:
     noise = _noise(release, [np.asarray(np.kron(combination, moved * own)) for own in belongs])
     titles = [" x ".join(name) or "intercept" for name in names]
     scores = base + parts.sum(axis=1)
-    return Contributions(
-        titles, parts, noise, base, scores, score_label, _probabilities(model, X, score_label)
-    )
+    probabilities = _probabilities(model, X, score_label)
+    return Contributions(titles, parts, noise, base, scores, score_label, probabilities, base_row)
 
 
 def _probabilities(model: Model, X: Any, label: Any) -> Array | None:
@@ -132,15 +134,16 @@ def _rows(encoder: Encoder, X: Any) -> Array:
     return rows
 
 
-def _typical_row(encoder: Any) -> Array:
+def _typical_row(encoder: Any) -> tuple[str, Array]:
     """Public: return the released mean; else the mean of synthetic rows of the schema, or a row of zeros."""
     if isinstance(encoder, CentredEncoder):
-        return np.asarray(encoder.lift(encoder.mean[np.newaxis])).ravel()
+        return "the mean row, as released", np.asarray(encoder.lift(encoder.mean[np.newaxis])).ravel()
     base: Any = base_of(encoder)
-    synthetic = (
-        stand_in_table(base.schema) if isinstance(base, SchemaEncoder) else np.zeros((1, base.n_features))
-    )
-    return np.asarray(encoder.encode(synthetic).mean(axis=0)).ravel()
+    if isinstance(base, SchemaEncoder):
+        name, rows = "the mean of synthetic rows", stand_in_table(base.schema)
+    else:
+        name, rows = "a row of zeros", np.zeros((1, base.n_features))
+    return name, np.asarray(encoder.encode(rows).mean(axis=0)).ravel()
 
 
 def _score(model: Model, label: Any) -> tuple[Array, Any]:
