@@ -44,9 +44,11 @@ def budgeted(census: Census, run: Run) -> Census:
 
 @pytest.fixture
 def train(census: Census, run: Run) -> Run:
-    """``train("--epsilon", 1, out="a.privlearn")``: `privlearn train` on the census."""
+    """``train("--epsilon", 1, out="a.privlearn")``: `privlearn train` on the census, by default with delta 0."""
 
     def run_train(*arguments: object, out: str = "income.privlearn") -> Result:
+        if "--delta" not in arguments:
+            arguments += ("--delta", 0)
         return run("train", census.table, "--schema", census.schema, "--out", census / out, *arguments)
 
     return run_train

@@ -63,7 +63,16 @@ class Holder:
         return self.folder / "budgets.db"
 
     def arguments(self, name: str) -> list[str]:
-        words = ["train", self.census.table, "--schema", self.census.schema, "--epsilon", EPSILON]
+        words = [
+            "train",
+            self.census.table,
+            "--schema",
+            self.census.schema,
+            "--epsilon",
+            EPSILON,
+            "--delta",
+            0,
+        ]
         words += ["--ledger", self.store, "--out", self.folder / f"{name}.privlearn"]
         return [str(word) for word in words]
 

@@ -22,6 +22,8 @@ def trained(budgeted: Census, run: Run) -> Census:
         budgeted.schema,
         "--epsilon",
         1,
+        "--delta",
+        0,
         "--out",
         budgeted / "m.privlearn",
     )

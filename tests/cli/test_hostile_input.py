@@ -99,7 +99,7 @@ def test_parquet_with_wrong_types(cells: pa.Array, budgeted: Census, run: Run) -
     write_table(table, budgeted / "census.parquet")
     before = budgeted.ledger.read_bytes()
     told = run(
-        "train", budgeted / "census.parquet", "--schema", budgeted.schema, "--epsilon", 1,
+        "train", budgeted / "census.parquet", "--schema", budgeted.schema, "--epsilon", 1, "--delta", 0,
         "--ledger", budgeted.ledger, "--out", budgeted / "income.privlearn",
     )  # fmt: skip
     assert told.code == 1

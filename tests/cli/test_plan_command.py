@@ -107,15 +107,16 @@ def test_the_figure_is_a_drawing_with_readable_text(run: Run, schema_only: Censu
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (("--rows", 0, "--columns", 5, "--epsilon", 1), "rows must be a whole number"),
-        (("--rows", 10, "--columns", 0, "--epsilon", 1), "columns must be a whole number"),
-        (("--rows", 10, "--columns", 5, "--epsilon", -1), "epsilon must be a number above 0"),
+        (("--rows", 0, "--columns", 5, "--epsilon", 1, *GAUSSIAN), "rows must be a whole number"),
+        (("--rows", 10, "--columns", 0, "--epsilon", 1, *GAUSSIAN), "columns must be a whole number"),
+        (("--rows", 10, "--columns", 5, "--epsilon", -1, *GAUSSIAN), "epsilon must be a number above 0"),
         (("--rows", 10, "--columns", 5, "--epsilon", "inf"), "finite epsilon"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--delta", 2), "delta must be"),
-        (("--rows", 10, "--epsilon", 1), "either --schema FILE or --columns NUMBER"),
-        (("--rows", 10, "--columns", 5, "--epsilon", 1, "--model", "forest"), "the model must be"),
-        (("--rows", 10, "--columns", 5, "--epsilon", 1, "--out", "plan.doc"), "--out must end in"),
+        (("--rows", 10, "--epsilon", 1, *GAUSSIAN), "either --schema FILE or --columns NUMBER"),
+        (("--rows", 10, "--columns", 5, "--epsilon", 1, *GAUSSIAN, "--model", "forest"), "the model must be"),
+        (("--rows", 10, "--columns", 5, "--epsilon", 1, *GAUSSIAN, "--out", "plan.doc"), "--out must end in"),
         (("--columns", 5, "--epsilon", 1), "--rows"),
+        (("--rows", 10, "--columns", 5, "--epsilon", 1), "Add --delta 1e-6"),
         (("clinic.csv", "--rows", 10), "plan reads no table, so omit 'clinic.csv'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "typed",
@@ -127,7 +128,9 @@ def test_wrong_usage_says_what_to_type(run: Run, typed: tuple[object, ...], told
 
 
 def test_a_schema_and_columns_contradict_each_other(run: Run, schema_only: Census) -> None:
-    refused = run("plan", "--schema", schema_only.schema, "--columns", 5, "--rows", 10, "--epsilon", 1)
+    refused = run(
+        "plan", "--schema", schema_only.schema, "--columns", 5, "--rows", 10, "--epsilon", 1, *GAUSSIAN
+    )
     assert refused.code == 2
     assert "in one way" in refused.stderr
 

@@ -62,7 +62,7 @@ def test_a_regression_has_no_probabilities(houses: Path, run: Run) -> None:
 
 def test_a_classifier_refuses_a_number(houses: Path, run: Run) -> None:
     told = run(
-        "train", houses / "houses.csv", "--schema", houses / "houses.schema.yaml", "--epsilon", 1,
+        "train", houses / "houses.csv", "--schema", houses / "houses.schema.yaml", "--epsilon", 1, "--delta", 0,
         "--out", houses / "c.privlearn", "--model", "logistic",
     )  # fmt: skip
     assert told.code == 1

@@ -24,7 +24,7 @@ def test_training_on_one_part_and_evaluating_on_the_other_costs_the_larger_price
     split(run, budgeted)
     charged = ("--ledger", budgeted.ledger)
     trained = run(
-        "train", budgeted / "train.csv", "--schema", budgeted.schema, "--epsilon", 1, *charged,
+        "train", budgeted / "train.csv", "--schema", budgeted.schema, "--epsilon", 1, "--delta", 0, *charged,
         "--part", "train", "--out", budgeted / "income.privlearn",
     )  # fmt: skip
     assert trained.code == 0, trained.stderr
@@ -60,7 +60,7 @@ def test_text_keeps_its_spelling(census: Census, run: Run) -> None:
 
 def test_what_is_wrong_is_said_and_nothing_is_charged(budgeted: Census, run: Run) -> None:
     split(run, budgeted)
-    common = ("--schema", budgeted.schema, "--epsilon", 1, "--out", budgeted / "m.privlearn")
+    common = ("--schema", budgeted.schema, "--epsilon", 1, "--delta", 0, "--out", budgeted / "m.privlearn")
     attempts: dict[str, tuple[str, ...]] = {
         "is the part 'test', not 'train'": ("test.csv", "--part", "train", "--ledger", str(budgeted.ledger)),
         "not a part of a split": ("census.csv", "--part", "train", "--ledger", str(budgeted.ledger)),

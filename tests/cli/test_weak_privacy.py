@@ -107,6 +107,23 @@ def test_epsilon_has_no_default(census: Census, run: Run) -> None:
     assert "--epsilon" in told.stderr
 
 
+def test_delta_has_no_default_either(census: Census, run: Run) -> None:
+    typed = (
+        "train",
+        census.table,
+        "--schema",
+        census.schema,
+        "--out",
+        census / "income.privlearn",
+        "--epsilon",
+    )
+    told = run(*typed, 1)
+    assert told.code == 2
+    assert "--delta 1e-6" in told.stderr
+    assert "--delta 0" in told.stderr
+    assert run(*typed, "inf").code == 0
+
+
 def test_plan_says_it(run: Run) -> None:
     told = run("plan", "--columns", 5, "--rows", 100, "--epsilon", 1, "--delta", 0.01)
     assert told.code == 0
@@ -116,5 +133,5 @@ def test_plan_says_it(run: Run) -> None:
 
 
 def test_an_epsilon_that_would_help_but_hardly_protect_is_called_so(run: Run) -> None:
-    told = run("plan", "--columns", 5, "--rows", 150, "--epsilon", 1, "--delta", "1e-6")
-    assert ", hardly private, with 150 records" in told.stdout
+    told = run("plan", "--columns", 5, "--rows", 300, "--epsilon", 1, "--delta", "1e-6")
+    assert ", hardly private, with 300 records" in told.stdout

@@ -71,7 +71,9 @@ def create(
             "without a delta is larger for most models. To change this, give the data set another name, also in its "
             "schema, and create its budget with a delta, such as --delta 1e-5."
         )
-    typer.echo(f"Next: privlearn train FILE --schema SCHEMA --epsilon E --ledger {ledger} --out MODEL")
+    typer.echo(
+        f"Next: privlearn train FILE --schema SCHEMA --epsilon E --delta D --ledger {ledger} --out MODEL"
+    )
 
 
 @budget.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 from pathlib import Path
@@ -118,6 +119,28 @@ SigningKey = Annotated[
     Path | None, typer.Option("--sign", metavar="KEY.pem", help="Sign with this Ed25519 key.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        **NUMBER,
+        help="Probability mass beyond epsilon, well below one over the number of records; 1e-6 means Gaussian noise, "
+        "and less of it for most models. 0: none. Needed unless epsilon is inf.",
+        show_default=False,
+    ),
+]
+
+
+def require_delta(delta: float | None, epsilon: float) -> float:
+    """Return delta; refuse to assume one, since it is part of the guarantee."""
+    if delta is None and math.isfinite(epsilon):
+        raise InvalidParameter(
+            "--delta is missing. Add --delta 1e-6 (Gaussian noise, less of it for most models; delta must be well "
+            "below one over the number of records), or --delta 0 for a guarantee without exceptions."
+        )
+    return delta or 0.0
+
+
 ModelName = Annotated[
     str | None,
     typer.Option(

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from privlearn.cli.options import (
     NUMBER,
+    Delta,
     Force,
     Gamma,
     KernelName,
@@ -21,6 +22,7 @@ from privlearn.cli.options import (
     PlanFile,
     check_writable,
     number_or_word,
+    require_delta,
 )
 from privlearn.cli.terminal import LateProgress, output
 from privlearn.errors import InvalidParameter
@@ -59,7 +61,7 @@ def forecast(
         int | None, typer.Option(help="Instead of a schema: number of columns of a plain array.")
     ] = None,
     classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
-    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6): Gaussian noise.")] = 0.0,
+    delta: Delta = None,
     rate: Annotated[
         float | None,
         typer.Option(**NUMBER, help="Share of one of two classes, if public.", show_default="the schema's"),
@@ -104,7 +106,8 @@ def forecast(
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.estimators.forecast.fit_forecast import plan as make_forecast
 
-    settings: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
+    settings: dict[str, Any] = {"epsilon": epsilon, "delta": require_delta(delta, epsilon)}
+    settings |= {"neighbours": neighbours, "loss": loss}
     settings |= _row_settings(schema, columns, classes, model)
     name = model_for(settings.get("schema")) if model is None else model
     estimator = make_estimator(name, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})

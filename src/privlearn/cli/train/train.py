@@ -14,6 +14,7 @@ import typer
 from privlearn.cli.charging import RelatedCharging, check_budget, open_part, print_balance
 from privlearn.cli.options import (
     NUMBER,
+    Delta,
     Gamma,
     KernelName,
     LossName,
@@ -26,6 +27,7 @@ from privlearn.cli.options import (
     parse_number,
     print_guarantee,
     read_signing_key,
+    require_delta,
 )
 from privlearn.cli.schema import show_private_bounds
 from privlearn.cli.terminal import LateProgress, warn
@@ -130,7 +132,7 @@ def train(
     schema: SchemaFile,
     epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss; inf: no privacy.")],
     out: Annotated[Path, typer.Option(help="The release file to write.")],
-    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (such as 1e-6): Gaussian noise.")] = 0.0,
+    delta: Delta = None,
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.")
     ] = None,
@@ -209,13 +211,13 @@ def train(
     from privlearn.guarantee import Guarantee
 
     check_writable(out, charging.force)
+    total = Guarantee(epsilon, require_delta(delta, epsilon), charging.neighbours)
     draft = SchemaDraft.load(schema)
     description = draft.stand_in
     _check_target(description, target)
     grid = read_grid(search, public_validation)
     key = read_signing_key(sign)
     budget, part = charging.open_budget(table, description, out)
-    total = Guarantee(epsilon, delta, charging.neighbours)
     total.relation.check_expected(charging.expected_records)
     shares = split_budget(draft, split, total, has_search=search is not None)
     guarantee = shares.guarantee("selection", "fit")
@@ -322,12 +324,12 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
 
 
 def _forecast_check(estimator: Any, progress: LateProgress, is_confirmed: bool) -> Callable[[int], None]:
-    """Return a check before the first charge: report a forecast that is not clear, and ask if noise would drown it.
+    """Return a check before the first charge: report what a forecast advises, and ask if noise would drown it.
 
     Public: reads no row. Where no terminal can answer, training goes on after the warning.
     """
     from privlearn.estimators.forecast.fit_forecast import plan
-    from privlearn.estimators.forecast.forecast import advice
+    from privlearn.estimators.forecast.forecast import advice, lever_lines
 
     def check(records: int) -> None:
         unfitted = copy.copy(estimator)
@@ -336,12 +338,11 @@ def _forecast_check(estimator: Any, progress: LateProgress, is_confirmed: bool) 
             return
         with suppress(PrivlearnError):  # some mechanisms have no forecast
             forecast = plan(unfitted, records)
-            if forecast.verdict == "clear":
+            lines = lever_lines(forecast) if forecast.verdict == "clear" else advice(forecast)
+            if not lines:
                 return
             with progress.paused():
-                warn(
-                    "Forecast of `privlearn plan`, from public numbers alone: " + "\n".join(advice(forecast))
-                )
+                warn("Forecast of `privlearn plan`, from public numbers alone: " + "\n".join(lines))
                 is_asked = forecast.verdict == "drowned" and not is_confirmed and sys.stdin.isatty()
                 if is_asked and not typer.confirm("Charge the budget all the same?"):
                     raise typer.Abort
