@@ -23,7 +23,7 @@ from privlearn.parties.secure_sum import COORDINATOR, Step, seal
 from tests.support.run_cases import IDENTITIES, TABLES, Wire, agreement_of
 
 HUGE, SUBNORMAL = np.finfo(np.float64).max, 5e-324
-QUESTIONS = 500
+QUESTIONS, FEW = 500, 20  # a run's keys are drawn and proven for each of its questions
 CHANGED = 17
 """The row in which the neighbouring tables differ."""
 
@@ -38,13 +38,13 @@ def neighbours() -> tuple[pa.Table, pa.Table]:
 
 
 @cache
-def agreement_with(loss: str) -> JointTraining:
-    return agreement_of(rounds=QUESTIONS, loss=loss)
+def agreement_with(loss: str, questions: int = QUESTIONS) -> JointTraining:
+    return agreement_of(rounds=questions, loss=loss)
 
 
 @cache
-def parties_of(loss: str) -> tuple[Party, Party]:
-    one, other = (agreement_with(loss).read_party("north", table) for table in neighbours())
+def parties_of(loss: str, questions: int = QUESTIONS) -> tuple[Party, Party]:
+    one, other = (agreement_with(loss, questions).read_party("north", table) for table in neighbours())
     return one, other
 
 
@@ -117,9 +117,9 @@ def test_500_hostile_questions_get_an_answer_whatever_the_rows(loss: str) -> Non
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_refused_by_its_message_alone(value: float) -> None:
-    agreement = agreement_with("logistic")
-    victims = [Victim(agreement, party) for party in parties_of("logistic")]
-    for round in range(20):
+    agreement = agreement_with("logistic", FEW)
+    victims = [Victim(agreement, party) for party in parties_of("logistic", FEW)]
+    for round in range(FEW):
         coefficients = np.zeros(agreement.mechanism.task.dimension)
         coefficients[round % coefficients.size] = value
         replies = {str(victim.ask(round, coefficients.tobytes())) for victim in victims}
@@ -143,8 +143,9 @@ def test_no_row_overflows_where_another_does_not() -> None:
 
 
 def test_a_question_cannot_be_asked_again() -> None:
-    victim = Victim(agreement_with("logistic"), parties_of("logistic")[0])
-    body = np.full(agreement_with("logistic").mechanism.task.dimension, HUGE).tobytes()
+    agreement = agreement_with("logistic", FEW)
+    victim = Victim(agreement, parties_of("logistic", FEW)[0])
+    body = np.full(agreement.mechanism.task.dimension, HUGE).tobytes()
     first = victim.ask(0, body)
     assert isinstance(first, list)
     for _ in range(3):
