@@ -13,8 +13,11 @@ _BARE_LETTER = re.compile(r"\\(mathcal|mathbb) (\w)")
 
 
 def _mathml(formula: str, display: str) -> str:
-    """With \\mathcal D as \\mathcal{D}: only then the converter writes the letter that browsers can show."""
-    return convert(_BARE_LETTER.sub(r"\\\1{\2}", formula), display=display)
+    """Return MathML for browsers: \\mathcal D as \\mathcal{D}, else no letter is shown; no blanks around bars."""
+    written = convert(_BARE_LETTER.sub(r"\\\1{\2}", formula), display=display)
+    return written.replace(
+        '<mo stretchy="false">&#x0007C;', '<mo stretchy="false" lspace="0" rspace="0">&#x0007C;'
+    )
 
 
 def _inline(writer: HTML5Translator, node: nodes.math) -> None:

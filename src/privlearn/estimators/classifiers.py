@@ -84,7 +84,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
     loss : str or Loss, optional
         The classifier's first loss by default, ``"multinomial"`` (softmax) for three classes and more. A margin loss
         that is named, or a paper's calibration, learns each class against the rest, with independent noise.
-        ``"auto"`` chooses by public numbers (docs/theory/choice-of-loss.md).
+        ``"auto"`` chooses by public numbers (docs/how-to/which-form-of-release.md).
     mechanism : {"auto", "objective", "output", "function_release", "tddl", "tddl_norm", "tdil", "tdil_jt13"}, \
             default="auto"
         Where the noise goes; ``"auto"`` is objective perturbation wherever its theorem holds.

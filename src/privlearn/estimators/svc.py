@@ -119,7 +119,7 @@ class PrivateSVC(PrivateLinearClassifier):
     def _automatic_loss(self) -> LossProperties:
         """Public: return Huber's hinge; the logistic loss if probabilities are requested and scores cannot be counted.
 
-        No public number shows where the other loss has less error (docs/theory/choice-of-loss.md).
+        No public number shows where the other loss has less error (docs/how-to/which-form-of-release.md).
         """
         return Logistic() if self.probability and not self._may_count_scores() else HuberHinge()
 
