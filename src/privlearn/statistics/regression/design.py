@@ -65,9 +65,8 @@ class Numbers:
 
     def read(self, cells: NDArray[Any]) -> tuple[Array, NDArray[np.bool_]]:
         """PRIVATE: return the atom of each row, of shape (rows, 1), and which rows have a value."""
-        is_index = (
-            np.asarray(cells).dtype.kind == "i"
-        )  # of an ordered value; below 0 if it is missing or not listed
+        # of an ordered value; below 0 if it is missing or not listed
+        is_index = np.asarray(cells).dtype.kind == "i"
         numbers = np.asarray(cells, dtype=np.float64)
         known = numbers >= 0 if is_index else ~np.isnan(numbers)
         numbers = np.where(known, numbers, 0.0)
@@ -354,11 +353,11 @@ class Standardised:
     @cached_property
     def to_units(self) -> Array:
         """Return the matrix that turns coefficients of rows into coefficients of the table's own units."""
-        places = {product: index for index, product in enumerate(self.design.products)}
+        indices = {product: index for index, product in enumerate(self.design.products)}
         matrix = np.zeros((self.design.dimension, self.design.dimension))
         for column, product in enumerate(self.design.products):
             for lower, factor in self._expand(product):
-                matrix[places[lower], column] += factor * self.length
+                matrix[indices[lower], column] += factor * self.length
         # released as differences from the first intercept
         matrix[1 : self.design.intercepts] += matrix[0]
         return matrix

@@ -146,11 +146,10 @@ class Estimates(CountsFile):
     @cached_property
     def _solution(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return estimates, their covariance with and without the noise, its degrees of freedom, and what is hidden."""
-        progress, scales = self._progress, self.certificate.mechanism.scales
-        score, information, moments = progress.last_round
-        scale, dimension = progress.scale, progress.design.dimension
-        score_noise = scales[-3] * scale.residual_bound
-        noise = scales[-2] * scale.information_bound
+        progress, scale = self._progress, self._progress.scale
+        score, information, score_noise, noise = progress.last_round
+        moments, moments_noise = progress.moments
+        dimension = len(score)
         information = without_repulsion(information, noise)
         values, vectors = np.linalg.eigh(information)
         least = max(_MIN_INFORMATION * noise, _COLLINEAR * float(values[-1]))
@@ -162,7 +161,6 @@ class Estimates(CountsFile):
         own = score_noise**2 * unit + noise**2 / 2.0 * (np.trace(outer) * unit + outer)
         # residuals before the step also contain the step
         before = max(float(np.sum(outer * information)), 0.0) / progress.complete
-        moments_noise = scales[-1] * scale.residual_bound**2
         spread, kept = shrunk_moments(moments - before * information, information, change, moments_noise)
         # residuals at the estimate are smaller than at the truth: each coefficient counts as a record
         spread *= 1.0 + dimension / max(progress.complete, dimension)

@@ -120,9 +120,9 @@ def read_request(formula: str, schema: Schema, family: str | None, exposure: str
     if exposure is not None:
         if chosen.name != "poisson":
             raise InvalidParameter("an exposure belongs to counts. Set family='poisson' or omit it.")
-        found = read_variable(Variable(exposure, "log"), described_columns(schema), parsed.outcome)
-        assert isinstance(found, Numbers)  # of a list of values, log() is refused
-        offset = found
+        variable = read_variable(Variable(exposure, "log"), described_columns(schema), parsed.outcome)
+        assert isinstance(variable, Numbers)  # of a list of values, log() is refused
+        offset = variable
     design = design_of(parsed, schema)
     if chosen.outcome == "levels":
         design = design.with_thresholds(outcome["name"], outcome["levels"])

@@ -180,9 +180,9 @@ def forest_plot(estimates: Estimates, level: float = LEVEL) -> str:
     rows = [row for row in estimates.coefficients(level)[estimates.intercepts :] if row.is_estimated]
     if not rows:
         return ""
-    place = _axis(rows)
+    position = _axis(rows)
     bottom = _TOP + _ROW * len(rows)
-    zero = place(0.0)
+    zero = position(0.0)
     shapes = [element("line", x1=zero, x2=zero, y1=float(_TOP), y2=float(bottom), stroke=GREY)]
     for index, row in enumerate(rows):
         y = _TOP + _ROW * (index + 0.5)
@@ -190,14 +190,20 @@ def forest_plot(estimates: Estimates, level: float = LEVEL) -> str:
         shapes += [
             svg_text(_NAMES - 8, y + 4, row.term if len(row.term) <= 30 else row.term[:29] + "…", "end"),
             element(
-                "line", x1=place(row.lower), x2=place(row.upper), y1=y, y2=y, stroke=colour, stroke_width=2
+                "line",
+                x1=position(row.lower),
+                x2=position(row.upper),
+                y1=y,
+                y2=y,
+                stroke=colour,
+                stroke_width=2,
             ),
-            element("circle", cx=place(row.estimate), cy=y, r=4, fill=colour),
+            element("circle", cx=position(row.estimate), cy=y, r=4, fill=colour),
         ]
     name = estimates.ratio_name
     low, high = min(row.lower for row in rows), max(row.upper for row in rows)
     for end, anchor in ((min(low, 0.0), "start"), (0.0, "middle"), (max(high, 0.0), "end")):
-        shapes.append(svg_text(place(end), bottom + 16, f"{math.exp(end) if name else end:.3g}", anchor))
+        shapes.append(svg_text(position(end), bottom + 16, f"{math.exp(end) if name else end:.3g}", anchor))
     caption = (
         f"{name or 'coefficient'}, with {level:.0%} intervals; grey: the interval contains {1 if name else 0}"
     )

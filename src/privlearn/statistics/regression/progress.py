@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,15 @@ _PRIOR = 3.0
 """Prior variance of a row's coefficients: a linear predictor of deviation 1 has 1.7 on average."""
 _OF_TABLES = ("tables", "standardised", "_centre_rows", "_first_scale")
 """Cached properties that follow from the histograms of variables and outcome alone."""
+
+
+class Round(NamedTuple):
+    """Released score and information, in the units of the model, and the deviations of their noise."""
+
+    score: Array
+    information: Array
+    score_noise: float
+    information_noise: float
 
 
 class Progress:
@@ -154,34 +163,20 @@ class Progress:
         value, rounds = start, []
         covariance = _PRIOR * np.eye(len(start))
         last = min(self.tables + 2 * self.family.rounds, len(self._released) - 1)
-        for place in range(self.tables, last, 2):
-            score, information = self._round(place, scale)
-            noise, information_noise = self._scales[place : place + 2]
-            rounds.append(
-                (
-                    value,
-                    score,
-                    information,
-                    noise * scale.residual_bound,
-                    information_noise * scale.information_bound,
-                )
-            )
+        for index in range(self.tables, last, 2):
+            rounds.append((value, self._round(index, scale)))
             for _ in range(3):
                 value, covariance = self._combine(rounds, start, value, covariance)
         return value, covariance
 
     def _combine(
-        self,
-        rounds: Sequence[tuple[Array, Array, Array, float, float]],
-        start: Array,
-        value: Array,
-        covariance: Array,
+        self, rounds: Sequence[tuple[Array, Round]], start: Array, value: Array, covariance: Array
     ) -> tuple[Array, Array]:
         """Return the posterior mean and its covariance, given about where both are."""
         size = len(start)
         precision = np.eye(size) / _PRIOR
         weighted = start / _PRIOR
-        for point, score, information, noise, information_noise in rounds:
+        for point, (score, information, noise, information_noise) in rounds:
             outer = np.outer(value - point, value - point) + covariance
             change = float(np.sum((information @ outer) * information)) / size
             by_information = information_noise**2 / 2.0 * float(np.trace(outer)) * (1.0 + 1.0 / size)
@@ -233,16 +228,21 @@ class Progress:
         change[:count, :count] = np.linalg.cholesky(by_model) @ np.linalg.inv(np.linalg.cholesky(by_rows))
         return change
 
-    def _round(self, place: int, scale: OutcomeScale) -> tuple[Array, Array]:
-        score, information = self._released[place], unpack_symmetric(self._released[place + 1])
-        return score * scale.residual_bound, information * scale.information_bound
+    def _round(self, index: int, scale: OutcomeScale) -> Round:
+        bounds = scale.residual_bound, scale.information_bound
+        score, information = self._released[index], unpack_symmetric(self._released[index + 1])
+        noises = (noise * bound for noise, bound in zip(self._scales[index:], bounds, strict=False))
+        return Round(score * bounds[0], information * bounds[1], *noises)
 
     @property
-    def last_round(self) -> tuple[Array, Array, Array]:
-        """Return score, information and second moments of scores of the last round, in the units of the model."""
-        place = len(self._about["sums"]) - 3
-        score, information = self._round(place, self.scale)
-        return score, information, unpack_symmetric(self._released[-1]) * self.scale.residual_bound**2
+    def last_round(self) -> Round:
+        return self._round(len(self._about["sums"]) - 3, self.scale)
+
+    @property
+    def moments(self) -> tuple[Array, float]:
+        """Return the second moments of scores of the last round, and the deviation of their noise."""
+        unit = self.scale.residual_bound**2
+        return unpack_symmetric(self._released[-1]) * unit, self._scales[-1] * unit
 
 
 def positive_inverse(matrix: Array, floor: float) -> Array:

@@ -184,8 +184,8 @@ class RegressionRows(RegressionSums):
             return grid_of_variable(progress.exposure).count(block.offset, block.weights)
         variable = variables[index]
         if isinstance(variable, Levels):
-            place = variable.index(block.cells[variable.column])
-            return count(place, len(variable.values), block.weights)
+            indices = variable.index(block.cells[variable.column])
+            return count(indices, len(variable.values), block.weights)
         return grid_of_variable(variable).count(
             variable.read(block.cells[variable.column])[0][:, 0], block.weights
         )
