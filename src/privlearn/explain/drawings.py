@@ -151,18 +151,18 @@ def _curve(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int, str]
     bands = list(effect.bands.items())
     count = len(bands[0][1].names)
     across = _LEFT + (_WIDTH - _LEFT - _RIGHT) * (np.arange(count) + 0.5) / count
-    for index, (label, band) in enumerate(bands):
+    for index, (_, band) in enumerate(bands):
         colour = _colour(effect, index)
         outline = [*zip(across, band.upper, strict=True), *zip(across[::-1], band.lower[::-1], strict=True)]
         inside.append(element("polygon", points=_points(outline, limits), fill=colour, opacity=0.18))
         line = _points(zip(across, band.estimate, strict=True), limits)
-        inside.append(element("polyline", points=line, fill="none", stroke=colour, stroke_width=2))
-        if label is not None:
-            inside.append(svg_text(_WIDTH - _RIGHT, _TOP + 12 + 13 * index, str(label), "end", colour))
+        dashes = {"stroke_dasharray": "5 3"} if index >= len(COLOURS) else {}  # these colours were taken
+        inside.append(element("polyline", points=line, fill="none", stroke=colour, stroke_width=2, **dashes))
     for at in (0, count // 2, count - 1):
         anchor = "start" if at == 0 else "end" if at == count - 1 else "middle"
         inside.append(svg_text(across[at], _TOP + _PLOT + 15, value_name(bands[0][1].names[at]), anchor))
-    return _TOP + _PLOT + 22, "".join(inside)
+    height, legend = _class_legend(effect, _TOP + _PLOT + 22)
+    return height, "".join([*inside, legend])
 
 
 def _value_rows(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int, str]:
@@ -180,12 +180,19 @@ def _value_rows(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int,
         for index, value in enumerate(names[:MAX_VALUES])
     ]
     height, drawn = _rows(rows, *limits)
-    labels = [label for label in effect.bands if label is not None]
+    below, legend = _class_legend(effect, height)
+    return below, drawn + legend
+
+
+def _class_legend(effect: ColumnEffect, height: int) -> tuple[int, str]:
+    """Return the names of the classes in their colours, to be drawn below a figure, and the height with them."""
+    labels = [str(label) for label in effect.bands if label is not None]
+    drawn = []
     for number, label in enumerate(labels):
-        colour, x = _colour(effect, number), 8 + (_WIDTH - 16) / _LABELS * (number % _LABELS)
-        name = _cut(str(label), (_WIDTH - 16) / _LABELS)
-        drawn += svg_text(x, height + 12 + 14 * (number // _LABELS), name, "start", colour)
-    return height + 14 * -(-len(labels) // _LABELS), drawn
+        name = f"- - {label}" if number >= len(COLOURS) else label
+        x, y = 8 + (_WIDTH - 16) / _LABELS * (number % _LABELS), height + 12 + 14 * (number // _LABELS)
+        drawn.append(svg_text(x, y, _cut(name, (_WIDTH - 16) / _LABELS), "start", _colour(effect, number)))
+    return height + 14 * -(-len(labels) // _LABELS) + 4, "".join(drawn)
 
 
 def _row(

@@ -43,7 +43,7 @@ p span { white-space: nowrap; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child { text-align: left; position: sticky; left: 0; background: var(--page); }
-th:first-child { white-space: normal; overflow-wrap: anywhere; }
+th:first-child { min-width: 7rem; overflow-wrap: anywhere; } thead th, th:first-child { white-space: normal; }
 tbody th { font-weight: normal; }
 td small { color: var(--muted); font-weight: normal; }
 footer { color: var(--muted); font-size: .85rem; margin-top: 2rem; overflow-wrap: anywhere; }

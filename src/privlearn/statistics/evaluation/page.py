@@ -10,7 +10,7 @@ from privlearn.release.html import BLUE, COLOURS, GREY, element, figure, svg_poi
 from privlearn.statistics.evaluation.evaluation import Evaluation, GroupResult
 from privlearn.statistics.page import MAX_SHOWN, omission_note, whole_page
 
-_WIDTH, _LEFT, _TOP, _SIDE = 350, 46, 10, 280
+_WIDTH, _LEFT, _TOP, _SIDE, _BOTTOM = 350, 46, 10, 280, 345
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 Points = Sequence[tuple[float, float]]
@@ -126,17 +126,24 @@ class Line:
 def _figure(
     title: str, x_label: str, y_label: str, lines: Sequence[Line], bars: Iterable[tuple[float, ...]] = ()
 ) -> str:
-    """Return lines in the unit square, with its diagonal, intervals as bars, and a legend at the lower right."""
+    """Return lines in the unit square, with its diagonal, intervals as bars, and a legend below."""
     shapes = [_frame(x_label, y_label), _polyline([(0.0, 0.0), (1.0, 1.0)], GREY, dashes=True)]
     for x, lower, upper in bars:
         shapes.append(_polyline([(x, lower), (x, upper)], GREY))
+    down = _BOTTOM
     for index, line in enumerate(lines):
-        colour, down = COLOURS[index % len(COLOURS)], _TOP + _SIDE - 12 - 15 * (len(lines) - 1 - index)
-        shapes.append(_polyline(line.points, colour))
-        shapes.append(element("rect", x=_LEFT + 150, y=down - 5, width=14, height=3, fill=colour))
-        shapes.append(svg_text(_LEFT + 170, down, line.name))
+        if len(line.points) < 2:  # too noisy
+            continue
+        colour, is_dashed = COLOURS[index % len(COLOURS)], index >= len(COLOURS)
+        shapes.append(_polyline(line.points, colour, dashes=is_dashed))
+        for x in (0, 8) if is_dashed else (0, 5):
+            shapes.append(
+                element("rect", x=_LEFT + x, y=down - 5, width=6 if is_dashed else 9, height=3, fill=colour)
+            )
+        shapes.append(svg_text(_LEFT + 20, down, line.name if len(line.name) <= 45 else f"{line.name[:44]}…"))
+        down += 15
     description = "; ".join(f"{line.name}: {_read_aloud(line.points)}" for line in lines)
-    return figure(title, description, _WIDTH, 340, "".join(shapes))
+    return figure(title, description, _WIDTH, down, "".join(shapes))
 
 
 def _group_figure(results: Sequence[GroupResult], name: str) -> str:
