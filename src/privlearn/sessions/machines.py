@@ -143,11 +143,7 @@ class PinpSession:
     max_batch = 1  # an update changes the next point's guess
 
     def __init__(
-        self,
-        mechanism: TightPINP | PaperPINP,
-        learner: FrozenLearner,
-        randomness: Randomness,
-        threshold: int,
+        self, mechanism: TightPINP | PaperPINP, learner: FrozenLearner, randomness: Randomness, threshold: int
     ) -> None:
         self._mechanism = mechanism
         self._learner = learner

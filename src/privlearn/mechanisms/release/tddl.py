@@ -19,11 +19,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
 from privlearn.mechanisms.oracle import MinimiserOracle
-from privlearn.mechanisms.release.answers import (
-    AnsweringMechanism,
-    check_probes,
-    least_squares_in_ball,
-)
+from privlearn.mechanisms.release.answers import AnsweringMechanism, check_probes, least_squares_in_ball
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 

@@ -15,11 +15,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
 from privlearn.mechanisms.oracle import MinimiserOracle
-from privlearn.mechanisms.release.answers import (
-    AnsweringMechanism,
-    answer_sensitivity,
-    check_probes,
-)
+from privlearn.mechanisms.release.answers import AnsweringMechanism, answer_sensitivity, check_probes
 from privlearn.mechanisms.search.selection import (
     SELECTION_ROUNDING,
     choose_in_ball,

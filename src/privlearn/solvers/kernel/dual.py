@@ -20,13 +20,7 @@ from privlearn.solvers.hinge import minimise_dual
 from privlearn.solvers.kernel.gap import WeightedLoss, gradient_gap, hinge_gap
 from privlearn.solvers.kernel.hinge import HingeDual
 from privlearn.solvers.kernel.newton import DualPoint, newton_step
-from privlearn.solvers.kernel.problem import (
-    CertifiedPoint,
-    KernelProblem,
-    KernelSolution,
-    Rows,
-    SignedGram,
-)
+from privlearn.solvers.kernel.problem import CertifiedPoint, KernelProblem, KernelSolution, Rows, SignedGram
 from privlearn.solvers.problem import Problem, Progress
 from privlearn.solvers.solve import minimise
 

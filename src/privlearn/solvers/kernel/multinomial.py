@@ -158,10 +158,7 @@ class _Machine:
             left = left - step * image
             pushed = self._times(left)
             before, square = square, float(np.vdot(left, pushed))
-            along, along_pushed = (
-                left + square / before * along,
-                pushed + square / before * along_pushed,
-            )
+            along, along_pushed = (left + square / before * along, pushed + square / before * along_pushed)
         return direction, change
 
     def _curve(self, probabilities: Array, margins: Array) -> Array:
