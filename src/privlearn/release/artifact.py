@@ -20,7 +20,9 @@ Other members are there only if the model has them:
     moments.privlearn   archive of the noisy second moments from which a regression follows
     run.json            record of a run of several holders: its plan, sums and signatures (`RunRecord`)
 
-Only coefficients, mechanism, mean, radius, log-odds, origin and noisy counts depend on the records.
+Numbers that depend on the records are in the released arrays, in model.json (radius, offsets and units of scores, a
+threshold or calibration) and, after a search, in the certificate (the choice and its error). The certificate covers
+them, or for noisy counts and what was chosen from them, the certificate of the counts.
 
 The archive is canonical: its order, times and flags are fixed, and the SHA-256 of the manifest is its comment. Reading
 it and writing it again gives the same bytes, so any changed byte is detected, in the content and in the container.
