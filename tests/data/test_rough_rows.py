@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from privlearn.data import Resolution, SchemaEncoder
@@ -20,7 +21,7 @@ COUNT = 900
 def rows_of(encoder: SchemaEncoder, gaps: float = 0.1) -> EncodedRows:
     cells = PackedCells()
     cells.add(encoder.cells(table(COUNT, gaps=gaps)))
-    rough = RoughTables(encoder.layout)
+    rough = RoughTables(encoder.layout, row_bytes=64)
     return EncodedRows(cells, encoder.expand, encoder.dimension, False, rough=rough)
 
 
@@ -62,12 +63,20 @@ def test_products_are_those_of_the_vectors(kind: str, fit_intercept: bool, colum
 
 
 def test_only_centred_layouts_with_repeated_cells_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    layout = centred().layout
-    assert rough_tables(layout, set()) is None  # as few features as fit into a matrix
+    few, many, different = (PackedCells() for _ in range(3))
+    repeated = {"income": np.full(5000, 100.0), "since": np.full(5000, np.datetime64("2010-01-01"))}
+    rows = table(5000)
+    for name, values in repeated.items():
+        rows = rows.set_column(rows.column_names.index(name), name, pa.array(values))
+    few.add(centred().cells(rows.slice(0, 20)))
+    many.add(centred().cells(rows))
+    different.add(centred().cells(table(5000)))
+    assert rough_tables(centred().layout, many) is None  # as few features as fit into a matrix
     monkeypatch.setattr("privlearn.data.encoding.rough_rows.MIN_FEATURES", 10)
-    assert rough_tables(layout, set()) is not None
-    assert rough_tables(layout, {"age", "income", "hour", "straight", "since"}) is None
-    assert rough_tables(encoder().layout, set()) is None
+    assert rough_tables(centred().layout, many) is not None
+    assert rough_tables(centred().layout, few) is None
+    assert rough_tables(centred().layout, different) is None
+    assert rough_tables(encoder().layout, many) is None
 
 
 def test_few_rows_are_stored_and_many_are_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:

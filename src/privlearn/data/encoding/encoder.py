@@ -158,10 +158,10 @@ class SchemaEncoder:
 
     def expand_lazily(self, cells: PackedCells) -> EncodedRows:
         """Return the rows of cells that have been read, with look-up tables where these make products faster."""
-        tables, rare = self._tables(), cells.rarely_repeated()
-        if tables is not None and not tables.are_faster(rare):
+        tables = self._tables()
+        if tables is not None and not tables.are_faster(cells.rarely_repeated()):
             tables = None
-        rough = rough_tables(self.layout, rare)
+        rough = rough_tables(self.layout, cells)
         return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, tables, rough)
 
     def _tables(self) -> LookupTables | None:

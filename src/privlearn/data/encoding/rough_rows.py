@@ -24,17 +24,25 @@ from privlearn.data.encoding.arrays import CentredEncoder
 from privlearn.data.encoding.feature_groups import ColumnCells
 from privlearn.data.encoding.layout import ColumnLayout, FeatureLayout
 from privlearn.data.encoding.lookup_rows import MIN_FEATURES, Transposed, lookup_matrix
-from privlearn.data.encoding.packed_cells import distinct_values
+from privlearn.data.encoding.packed_cells import PackedCells, distinct_values
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import UnexpandedRows
 
 UNDERFLOW = 1e-300
 
 
-def rough_tables(layout: FeatureLayout, rarely_repeated: set[str]) -> RoughTables | None:
-    """Public: return the tables of a layout, or None where vectors are faster, given the columns that rarely repeat."""
-    is_covered = layout.is_centred and not layout.texts and layout.dimension > MIN_FEATURES
-    return RoughTables(layout) if is_covered and 2 * len(rarely_repeated) <= len(layout.columns()) else None
+def rough_tables(layout: FeatureLayout, cells: PackedCells) -> RoughTables | None:
+    """Return the tables of a layout, or None where the features of distinct values would take much memory themselves.
+
+    That depends on the first block, harmlessly: a warm start only saves time.
+    """
+    if not layout.is_centred or layout.texts or layout.dimension <= MIN_FEATURES:
+        return None
+    block, columns = next(cells.blocks()), layout.columns()
+    numbers = sum(len(distinct_values(block, column.name)[0]) * _width(column) for column in columns)
+    per_row = numbers / max(number_of_rows(block), 1)
+    row_bytes = int(4 * len(columns) + 8 * per_row) + 32
+    return RoughTables(layout, row_bytes) if per_row <= layout.dimension / 4 else None
 
 
 class RoughTables:
@@ -45,6 +53,8 @@ class RoughTables:
     Parameters
     ----------
     layout : FeatureLayout
+    row_bytes : int
+        About how much memory a row takes.
     centre : CentredEncoder, optional
         What lifts the rows.
     """
@@ -52,17 +62,12 @@ class RoughTables:
     max_rows = 1 << 15
     product_depth = sum_depth = 0
 
-    def __init__(self, layout: FeatureLayout, centre: CentredEncoder | None = None) -> None:
-        self.layout, self.centre, self.width = layout, centre, layout.dimension
-
-    @property
-    def row_bytes(self) -> int:
-        """Return about how much memory a row takes."""
-        return 4 * len(self.layout.columns()) + 32
+    def __init__(self, layout: FeatureLayout, row_bytes: int, centre: CentredEncoder | None = None) -> None:
+        self.layout, self.row_bytes, self.centre, self.width = layout, row_bytes, centre, layout.dimension
 
     def around(self, centre: CentredEncoder) -> RoughTables:
         """Return the tables of the same rows, lifted."""
-        return RoughTables(self.layout, centre)
+        return RoughTables(self.layout, self.row_bytes, centre)
 
     def block(self, cells: Mapping[str, Any]) -> RoughRows:
         """Return the rows with these cells, ready for products."""
@@ -164,12 +169,16 @@ class RoughRows(UnexpandedRows):
 def _features_of(column: ColumnLayout, values: NDArray[Any]) -> tuple[slice, Array]:
     """Return a column's features, and what they are for some cells, of shape (v, width)."""
     cells = ColumnCells.of(values)
-    features = slice(column.coarse[0][0], column.coarse[-1][0] + column.coarse[-1][1].width)
-    table = np.empty((len(values), features.stop - features.start))
+    features = slice(column.coarse[0][0], column.coarse[0][0] + _width(column))
+    table = np.empty((len(values), _width(column)))
     for start, group in column.coarse:
         first = start - features.start
         group.write(cells, table[:, first : first + group.width], is_centred=True)
     return features, table
+
+
+def _width(column: ColumnLayout) -> int:
+    return sum(group.width for _, group in column.coarse)
 
 
 def _times(factors: Array, numbers: Array) -> Array:
