@@ -74,6 +74,21 @@ def test_scattering_hardly_moves_with_a_shift_but_sees_a_direction() -> None:
     assert one @ two > 0.8 > one @ three
 
 
+def test_whitened_features_of_other_pictures_share_the_variance_more_evenly() -> None:
+    """The map has not seen these pictures: discs at random positions, of random sizes."""
+    rows, columns = np.mgrid[:16, :16]
+    x, y = RNG.uniform(3, 13, (2, 300, 1, 1))
+    pictures = 255.0 * (np.hypot(rows - y, columns - x) < RNG.uniform(1, 6, (300, 1, 1)))
+
+    def directions(whiten: bool) -> float:
+        """Return the number of directions of equal variance that have the same ratio of moments."""
+        features = ScatteringFeatures((16, 16), projections=200, whiten=whiten)
+        variances = np.linalg.eigvalsh(np.cov(features.transform(features.read(pictures)).T))
+        return float(variances.sum() ** 2 / (variances**2).sum())
+
+    assert directions(True) > 1.5 * directions(False)
+
+
 def test_wrong_inputs_are_refused() -> None:
     features = ScatteringFeatures((8, 8))
     with pytest.raises(DataError, match="shape"):
@@ -84,6 +99,8 @@ def test_wrong_inputs_are_refused() -> None:
         TextFeatures().read([1, 2])
     with pytest.raises(InvalidParameter, match="value_bounds"):
         ScatteringFeatures((8, 8), value_bounds=(1, 0))
+    with pytest.raises(InvalidParameter, match="whiten"):
+        ScatteringFeatures((8, 8), whiten="yes")  # type: ignore[arg-type]
 
 
 def test_another_file_of_weights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

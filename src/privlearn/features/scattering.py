@@ -2,27 +2,32 @@
 
 For J octaves: averages of the input, of the moduli of its wavelet transforms, and of the moduli of the wavelet
 transforms of those, at every 2^J-th position. The channels of one octave are normalised together, image by image, and
-all are projected to ``projections`` random directions from a public seed. Every step reads one row.
+all are projected to ``projections`` random directions from a public seed, which are whitened by public drawings. Every
+step reads one row.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privlearn.data.encoding.arrays import blocks
+from privlearn.data.sources.passes import one_blas_thread
 from privlearn.errors import InvalidParameter, preview
 from privlearn.features.feature_map import in_equal_blocks, rows_alike, whole_number
 from privlearn.features.public_map import PublicMap, gaussian_matrix, register_feature_map
-from privlearn.features.wavelets import Wavelets
+from privlearn.features.wavelets import Single, Wavelets
 
 BLOCK = 64  # rows
 CHUNKS = (16, 8, 4)  # rows of a transform, which stay in the cache, and of a projection
 MIN_DEVIATION = 1e-4  # of a group of channels whose numbers lie between 0 and 1
 OUTPUT_SIDE = 7  # about this many positions per side are left by default
+MAX_DRAWINGS, MIN_DRAWINGS, DRAWN_NUMBERS = 1000, 32, 1 << 20
+SMOOTHNESS = 2.5  # the amplitudes of a field fall with this power of the frequency
+MIN_VARIANCE = 1e-3  # of the largest: smaller ones are taken for this one
 
 
 @register_feature_map
@@ -40,9 +45,11 @@ class ScatteringFeatures(PublicMap):
     directions : int, default=8
         Orientations of the wavelets of images; wavelets per octave of signals.
     projections : int, default=1000
-        Number of features; 0 keeps all scattering coefficients.
+        Number of features; 0 keeps all scattering coefficients, which are not whitened.
     seed : int, default=0
-        Public seed of the projection.
+        Public seed of the projection and of the drawings.
+    whiten : bool, default=True
+        Whether to whiten the projections by the covariance of those of public drawings.
 
     Examples
     --------
@@ -52,7 +59,7 @@ class ScatteringFeatures(PublicMap):
     """
 
     name = "scattering"
-    settings = ("input_shape", "value_bounds", "octaves", "directions", "projections", "seed")
+    settings = ("input_shape", "value_bounds", "octaves", "directions", "projections", "seed", "whiten")
 
     def __init__(
         self,
@@ -62,6 +69,7 @@ class ScatteringFeatures(PublicMap):
         directions: int = 8,
         projections: int = 1000,
         seed: int = 0,
+        whiten: bool = True,
     ) -> None:
         self.input_shape = _check_shape(input_shape)
         self.value_bounds = _check_bounds(value_bounds)
@@ -70,6 +78,9 @@ class ScatteringFeatures(PublicMap):
         self.directions = whole_number("directions", directions, 1)
         self.projections = whole_number("projections", projections, 0)
         self.seed = whole_number("seed", seed, 0)
+        if not isinstance(whiten, bool):
+            raise InvalidParameter(f"whiten must be True or False, not {preview(whiten)}")
+        self.whiten = whiten
         self._wavelets = Wavelets(sides, self.octaves, self.directions)
         colours = self.input_shape[2] if len(self.input_shape) == 3 else 1
         self.n_coefficients = colours * self._wavelets.channels * self._wavelets.positions
@@ -82,14 +93,21 @@ class ScatteringFeatures(PublicMap):
     def _sizes(self) -> tuple[int, int]:
         """Return how many transforms, and projections, at once treat equal rows alike, tested on a random row."""
         image = np.random.default_rng(0).random((1, *self.input_shape), dtype=np.float32)
-        coefficients = self._coefficients(image)
-        return (
-            rows_alike(self._coefficients, image, CHUNKS),
-            rows_alike(lambda rows: rows @ self._projection, coefficients, CHUNKS) if self.projections else 1,
-        )
+        transforms = rows_alike(self.coefficients, image, CHUNKS)
+        if not self.projections:
+            return transforms, 1
+        matrix, _ = self._projection
+        return transforms, rows_alike(lambda rows: rows @ matrix, self.coefficients(image), CHUNKS)
 
     @cached_property
-    def _projection(self) -> NDArray[np.float32]:
+    def _projection(self) -> tuple[Single, Single]:
+        """Return a matrix, and what to subtract from products with it."""
+        if self.whiten:
+            return _whitened_projection(self)
+        return self.random_matrix(), np.zeros(self.projections, dtype=np.float32)
+
+    def random_matrix(self) -> Single:
+        """Return the projection before whitening, of shape (n_coefficients, projections)."""
         return gaussian_matrix(self.n_coefficients, self.projections, self.seed)
 
     def _block(self, X: Any) -> Any:
@@ -98,20 +116,22 @@ class ScatteringFeatures(PublicMap):
         values = (np.clip(X, lower, upper).astype(np.float64) - lower) / (upper - lower)
         inputs = values.astype(np.float32).reshape(-1, *self.input_shape)
         transforms, projections = self._sizes
-        rows = in_equal_blocks(self._coefficients, inputs, transforms)
+        rows = in_equal_blocks(self.coefficients, inputs, transforms)
         if self.projections:
-            rows = in_equal_blocks(lambda part: part @ self._projection, rows, projections)
+            matrix, mean = self._projection
+            rows = in_equal_blocks(lambda part: part @ matrix, rows, projections) - mean
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
         rows /= np.maximum(norms, np.finfo(np.float32).tiny)[:, np.newaxis].astype(np.float32)
         return rows
 
-    def _coefficients(self, inputs: Any) -> Any:
+    def coefficients(self, inputs: Any) -> Any:
+        """Return the normalised coefficients of inputs between 0 and 1."""
         if len(self.input_shape) < 3:
             return self._normalise(self._wavelets.scatter(inputs))
         colours = [self._wavelets.scatter(inputs[..., index]) for index in range(inputs.shape[-1])]
         return np.concatenate([self._normalise(each) for each in colours], axis=1)
 
-    def _normalise(self, coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _normalise(self, coefficients: Single) -> Single:
         """Return (n, coefficients): each group of a row has mean 0 and deviation 1 over the root of its order's size.
 
         So averages, first and second order have the same share of a row's norm, whatever their number of channels.
@@ -125,6 +145,38 @@ class ScatteringFeatures(PublicMap):
             parts.append(part / divisor[:, np.newaxis])
             start += size
         return np.concatenate(parts, axis=1)
+
+
+@lru_cache(maxsize=4)
+@one_blas_thread()
+def _whitened_projection(features: ScatteringFeatures) -> tuple[Single, Single]:
+    """Return the random matrix times C^(-1/4), and the mean times it: C is the covariance of drawings' projections.
+
+    Noise of a given variance matters least in features whose variances are roots of what they were: of all matrices S,
+    the trace of S times the mean of <x, S^-1 x> is smallest at S = C^(1/2).
+    """
+    matrix = features.random_matrix()
+    drawings = _drawings(features.input_shape, features.seed + 1)
+    parts = [features.coefficients(drawings[part]) @ matrix for part in blocks(len(drawings), CHUNKS[0])]
+    rows = np.concatenate(parts).astype(np.float64)
+    mean = rows.mean(axis=0)
+    variances, directions = np.linalg.eigh((rows - mean).T @ (rows - mean))
+    root = (directions * np.maximum(variances / variances[-1], MIN_VARIANCE) ** -0.25) @ directions.T
+    return (matrix @ root).astype(np.float32), (mean @ root).astype(np.float32)
+
+
+def _drawings(shape: tuple[int, ...], seed: int) -> Single:
+    """Return public images of random lines, between 0 and 1: bright where a smooth random field is near 0."""
+    sides, colours = shape[:2], math.prod(shape[2:])
+    count = min(max(DRAWN_NUMBERS // math.prod(shape), MIN_DRAWINGS), MAX_DRAWINGS)
+    noise = gaussian_matrix(count * colours, math.prod(sides), seed).reshape(count, colours, *sides)
+    axes = tuple(range(2, noise.ndim))
+    frequencies = np.linalg.norm(np.meshgrid(*map(np.fft.fftfreq, sides), indexing="ij"), axis=0)
+    frequencies.flat[0] = math.inf  # the mean of a field is 0
+    fields = np.real(np.fft.ifftn(np.fft.fftn(noise, axes=axes) * frequencies**-SMOOTHNESS, axes=axes))
+    fields /= fields.std(axis=axes, keepdims=True)
+    lines = np.clip(1.5 - 4.0 * np.abs(fields), 0.0, 1.0)
+    return np.moveaxis(lines, 1, -1).reshape(count, *shape).astype(np.float32)
 
 
 def _default_octaves(sides: tuple[int, ...]) -> int:
