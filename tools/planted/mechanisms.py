@@ -76,6 +76,7 @@ MUTANTS = [
     Mutant("any unit of targets", "privlearn.release.agreement:_has_offsets_of", "np.all((given.stretches >= score_map.MIN_STRETCH) & (given.stretches <= 1.0))", "True", OFFSETS),
     Mutant("scores are counted without their offset", "privlearn.estimators.memory_oracle:MemoryOracle.score_counts", "row_scores(block, coefficients)[:, 0] + offset", "row_scores(block, coefficients)[:, 0]", OFFSETS),
     Mutant("targets beyond the cut", "privlearn.estimators.training_rows:NumberTargets.offsets", "np.clip((column - offset) / factor, -MAX_TARGET, MAX_TARGET)", "(column - offset) / factor", OFFSETS),
+    Mutant("the loss is narrow at every noise", "privlearn.estimators.calibration:_loss_of_width", "min(max(spreads / UNITS_OF_SPREAD, Huber.width), MAX_TARGET)", "Huber.width", OFFSETS),
     Mutant("several histograms at the price of one, pure", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.epsilon", "len(self.cells)", "1", LOCATED),
     Mutant("two problems cost as one", "privlearn.mechanisms.release.objective:ObjectivePerturbation._delta_of_problems", "self.task.problems", "1", ("estimators/test_several_numbers.py",)),
     Mutant("silent records are counted", "privlearn.estimators.memory_oracle:MemoryOracle.score_counts", "targets.ignored is not None", "False", SCORE_COUNTED),
