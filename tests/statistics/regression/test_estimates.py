@@ -77,6 +77,18 @@ def test_without_noise_it_is_close_to_the_plain_fit(family: str, persons: bool) 
 
 
 @pytest.mark.parametrize("family", ["logistic", "ordinal", "linear", "poisson"])
+def test_the_limit_of_private_estimates_is_that_without_privacy(family: str) -> None:
+    near, plain = (
+        estimated(family, epsilon, accept_weak_privacy=True).coefficients() for epsilon in (1e6, math.inf)
+    )
+    assert all(
+        abs(one.estimate - other.estimate) < 0.05 * other.error
+        for one, other in zip(near, plain, strict=True)
+    )
+    assert [row.error for row in near] == pytest.approx([row.error for row in plain], rel=0.02)
+
+
+@pytest.mark.parametrize("family", ["logistic", "ordinal", "linear", "poisson"])
 def test_intervals_cover(family: str) -> None:
     """A small version of benchmarks/inference.py: 3 x 40 intervals, which the noise widens by about a third."""
     setting = Setting(family, 6000, 3, 1.0)

@@ -42,11 +42,6 @@ class ExpectedError:
         """Return the error beyond the best model's."""
         return self.error - self.best
 
-    @property
-    def lost(self) -> float:
-        """Return the excess as a share of what the best model gains over guessing."""
-        return self.excess / (self.guessing - self.best)
-
 
 def expected_error(
     loss: LossProperties,

@@ -40,7 +40,7 @@ RANGE_DEVIATIONS = 2.0
 """Deviations of one fit's noise that a range covers."""
 
 WIDE_SPREADS = (0.42, 0.42, 0.14, 0.05)
-"""Their standard deviations in units of half the range, where bounds may be far too wide."""
+"""Standard deviations of such numbers in units of half the range, where bounds may be far too wide."""
 
 UNIT_SPREADS = (1.0 / UNITS_OF_SPREAD,) * 4
 """The same where the model learns in units of the spread."""

@@ -174,7 +174,7 @@ class Forecast(ABC):
 
     @cached_property
     def quality_range(self) -> tuple[float, float]:
-        """Return two numbers between which the AUC or R^2 of a fit lay in 19 of 20 cases (docs/theory/planning.md).
+        """Return the range of the AUC or R^2 of a fit: it held at least 19 of 20 of them (docs/theory/planning.md).
 
         They cover signals from weak to nearly perfect, along main and minor directions of the rows, and the noise of
         one fit. They are rounded outwards. An R^2 below 0, of a model that is worse than a constant, is shown as 0.
@@ -231,10 +231,8 @@ class Forecast(ABC):
     def delta_lever(self) -> list[tuple[str, Self]]:
         """Return what a delta would bring where there is none: Gaussian noise does not grow with the features."""
         delta = min(MAX_USUAL_DELTA, 10.0 ** math.floor(-1.1 * math.log10(self.rows)))
-        other = self.at(delta=delta)
-        return (
-            [(f"delta {delta:g}", other)] if self.guarantee.delta == 0.0 and usable(other) is not None else []
-        )
+        other = usable(self.at(delta=delta)) if self.guarantee.delta == 0.0 else None
+        return [] if other is None else [(f"delta {delta:g}", other)]
 
     def smallest_rows(self, verdict: str = "clear") -> int | None:
         """Return the smallest number of records with this verdict or a better one; ``None`` above 10^12."""
