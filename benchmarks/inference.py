@@ -31,6 +31,7 @@ from privlearn import Schema
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
 from privlearn.randomness import randomness_from
+from privlearn.release.archive import write_atomically
 from privlearn.statistics.regression.layout import is_readable, read_request, regression_layout
 from privlearn.statistics.regression.measuring import measure as measure_rows
 from privlearn.statistics.regression.rows import read_cells
@@ -257,10 +258,10 @@ def measure_more(settings: Sequence[Setting], store: Path, *, tables: int, seed:
         if found is not None:
             before = json.loads(file.read_text())["arrays"] if first else {}
             record["arrays"] = {
-                name: [*before.get(name, []), *(row.tolist() for row in rows)]
+                name: [*before.get(name, [])[:first], *(row.tolist() for row in rows)]
                 for name, rows in found.__dict__.items()
             }
-        file.write_text(json.dumps(record))
+        write_atomically(file, json.dumps(record).encode())
     return all(found is None for found in results.values())
 
 
@@ -270,10 +271,15 @@ def file_of(setting: Setting) -> str:
 
 
 def table_of(store: Path) -> str:
-    """Return the stored results as a table of Markdown: a row for each model, size and epsilon."""
+    """Return the stored results as a table of Markdown: a row for each model, size and epsilon.
+
+    Settings with fewer tables than `MIN_TABLES` are left out.
+    """
     rows: dict[tuple[Any, ...], dict[tuple[Any, ...], str]] = {}
     for file in store.glob("*.json"):
         record = json.loads(file.read_text())
+        if record["arrays"] is not None and record["tables"] < MIN_TABLES:
+            continue
         setting = Setting(**record["setting"])
         key = (
             setting.neighbours != "zero_out",
@@ -299,9 +305,9 @@ def _cell(record: dict[str, Any]) -> str:
     if record["arrays"] is None:
         return REFUSED
     summary = Results(**record["arrays"]).summary()
-    hidden = f"; {100 * summary['not estimated']:.0f} % hidden" if summary["not estimated"] >= 0.005 else ""
+    hidden = f"; {100 * summary['not estimated']:.0f}% hidden" if summary["not estimated"] >= 0.005 else ""
     shares = [100.0 * summary[name] for name in ("coverage", "error of it", "coverage without privacy")]
-    coverage = "**{:.1f}** ± {:.1f} ({:.1f})".format(*shares)
+    coverage = "{:.1f}±{:.1f} ({:.1f})".format(*shares)
     uniform, width = summary["p-values uniform (KS)"], summary["median width"]
     return f"{coverage}; {uniform:.2g}; {width:.2f}{hidden}; {record['tables']}"
 
@@ -353,6 +359,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 FAMILIES = ("logistic", "linear", "poisson", "ordinal")
 CHUNK = 200_000
 """Records times terms of the tables that a setting gets at a time."""
+MIN_TABLES = 30
 REFUSED = "refused"
 NORMAL = 1.959964
 if __name__ == "__main__":
