@@ -23,7 +23,7 @@ def test_the_release_is_that_of_one_process(census: Census, train: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--cluster", "tcp://10.0.0.1:8786"), "in the clear"),
+        (("--cluster", "tcp://10.0.0.1:8786"), "unencrypted"),
         (("--cluster", "tls://10.0.0.1:8786"), "Give ca, certificate and key"),
         (("--cluster-ca", "ca.pem"), "need a cluster"),
         (("--cluster", "tls://10.0.0.1:8786", "--search", "regularization=0.1,1"), "Omit --search"),

@@ -147,7 +147,7 @@ def test_a_port_has_one_server(owner: Path, run: Run) -> None:
         ('host = "0.0.0.0"', "tls_certificate"),
         ('tls_certificate = "census.csv"\ntls_key = "census.csv"', "certificate"),
     ],
-    ids=["in the clear", "no certificate"],
+    ids=["unencrypted", "no certificate"],
 )
 def test_what_would_be_overheard_is_not_served(owner: Path, run: Run, server: str, told: str) -> None:
     found = run("serve", write_owner(owner.parent, server))

@@ -1,4 +1,4 @@
-"""An address of a table holds no key, and rows do not come in the clear."""
+"""An address of a table holds no key, and rows do not come unencrypted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_address_that_was_made_a_path() -> None:
     [
         (f"https://a:{SECRET}@storage.example", "without a key"),
         ("storage.example:9000", "https://host"),
-        ("http://storage.example:9000", "in the clear"),
+        ("http://storage.example:9000", "unencrypted"),
         ("https://storage.example/bucket", "must end with its host"),
     ],
 )

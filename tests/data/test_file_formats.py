@@ -165,7 +165,7 @@ def test_a_file_without_names(tmp_path: Path, refused: Refused) -> None:
     path.write_bytes(gzip.compress(f"7364518209, {CANARY_TEXT}\n".encode()))
     with refused("2 columns: --names"):
         schema_template(path)
-    with refused("2 columns and there are 3 names"):
+    with refused("has 2 columns, not 3"):
         schema_template(path, ["a", "b", "c"])
     text = schema_template(path, ["a", "b"])
     assert yaml.safe_load(text)["file"] == {"names": ["a", "b"], "trim": True}

@@ -36,7 +36,7 @@ TARGETS = {
     "{name: y, classes: ['no', 'yes'], weights: {'yes': 0}}": "weights: yes: must be a number above 0",
     "{name: y, classes: ['no', 'yes'], merge: {'yes': ['no']}}": "merge: must all be different",
     "{name: y, classes: ['no', 'yes'], merge: [a]}": "merge: must be a mapping of classes",
-    "{name: y, lower: 0, upper: 1, weights: {a: 2}}": "weights: remove it: it is for classes",
+    "{name: y, lower: 0, upper: 1, weights: {a: 2}}": "weights: remove it. It is for classes",
 }
 
 

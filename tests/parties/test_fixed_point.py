@@ -86,7 +86,7 @@ def test_nonsense_is_refused_at_construction(fields: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("value", [100.25, -1e300, math.nan, math.inf, -math.inf], ids=str)
 def test_what_is_beyond_the_bound_is_refused_and_not_named(value: float) -> None:
-    with pytest.raises(DataError, match="nothing was sent") as caught:
+    with pytest.raises(DataError, match="Nothing was sent") as caught:
         ENCODING.encode(np.array([0.0, value]))
     assert "100.25" not in str(caught.value)
 

@@ -174,7 +174,7 @@ def test_what_is_beyond_the_bound_is_refused() -> None:
     agreement = agreement_of(**PURE)
     question = agreement.mechanism.question(0)
     for value in (2.0 * question.bound, math.nan):
-        with pytest.raises(DataError, match="nothing was sent"):
+        with pytest.raises(DataError, match="Nothing was sent"):
             NoisyAnswers(agreement).words(question, np.full(question.length, value))
 
 

@@ -233,8 +233,8 @@ MAIL = 'host = "m.example"\nsender = "a@b.example"'
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ('address = "http://learn.example"', "in the clear"),
-        (f'{ADDRESS}\n[notices.webhook]\nurl = "http://h.example"\nsecret_file = "s"', "in the clear"),
+        ('address = "http://learn.example"', "unencrypted"),
+        (f'{ADDRESS}\n[notices.webhook]\nurl = "http://h.example"\nsecret_file = "s"', "unencrypted"),
         (f'{ADDRESS}\n[notices.mail]\n{MAIL}\nencryption = "none"', "encryption"),
         (f'{ADDRESS}\n[notices.mail]\n{MAIL}\napprovers = ["nobody"]', "one address"),
         (f'{ADDRESS}\n[notices.mail]\n{MAIL}\nuser = "x"', "go together"),

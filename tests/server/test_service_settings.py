@@ -86,7 +86,7 @@ def test_a_folder_need_not_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"server": {"host": "0.0.0.0"}}, "server: host: keys would be sent in the clear"),
+        ({"server": {"host": "0.0.0.0"}}, "server: host: keys would be sent unencrypted"),
         ({"server": {"tls_key": "key.pem"}}, "tls_certificate and tls_key go together"),
         ({"server": {"ledger": "mysql://host/db"}}, "server: ledger: must be postgresql://user@host/database"),
         ({"server": {"ledger": "postgresql://host"}}, "server: ledger: the ledger's address names no database"),
@@ -163,7 +163,7 @@ def test_endpoint_and_region_are_of_a_storage() -> None:
     for more in ({"endpoint": "https://storage.example"}, {"region": "eu-central-1"}):
         assert "endpoint and region need a storage" in _refusal(datasets={"census": DATASET | more})
     clear = DATASET | {"table": "s3://b/", "endpoint": "http://storage.example"}
-    assert "in the clear" in _refusal(datasets={"census": clear})
+    assert "unencrypted" in _refusal(datasets={"census": clear})
 
 
 @given(name=st.text(max_size=70))

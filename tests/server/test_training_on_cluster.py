@@ -55,7 +55,7 @@ def test_a_kernel_is_trained_by_the_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("address", "reason"),
-    [("tcp://10.0.0.1:8786", "in the clear"), ("tls://10.0.0.1:8786", "three PEM files")],
+    [("tcp://10.0.0.1:8786", "unencrypted"), ("tls://10.0.0.1:8786", "three PEM files")],
 )
 def test_a_cluster_without_certificates_is_refused(tmp_path: Path, address: str, reason: str) -> None:
     with pytest.raises(SchemaError, match=reason):

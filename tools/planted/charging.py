@@ -30,7 +30,7 @@ MUTANTS = [
     Mutant("charge: a curvature forgets its part", "privlearn.explain.private_curvature:curvature", "part_of(X)", "None", CHARGES),
     Mutant("callers: of a kernel learner not looked at", "privlearn.estimators.kernel_learner:KernelLearner._read_machine", "check_callers(seedable=False)", "", CALLED),
     Mutant("callers: cross-validation with a ledger", "privlearn.estimators.scikit_learn:check_callers", "charging and validating", "False", CALLED),
-    Mutant("job kinds: a person of many rows weighs many", "privlearn.server.job_kinds.person_rows:PersonRows.count", "sizes * weights_of_persons(concatenate_tables(owners).column(0), person)[0]", "sizes", GUEST_KINDS),
+    Mutant("job kinds: a person of many rows weighs many", "privlearn.server.job_kinds.person_rows:PersonRows.count", "sizes * weights_of_persons(concatenate_tables(owners)[0], person)[0]", "sizes", GUEST_KINDS),
     Mutant("job kinds: rows_per_person rows weigh as many", "privlearn.server.job_kinds.person_rows:PersonRows.count", "sizes / self._schema.rows_per_person", "sizes", GUEST_KINDS),
     Mutant("job kinds: a row's number beyond 1", "privlearn.server.job_kinds.person_rows:_sizes", "0.0, 1.0", "0.0, 2.0", GUEST_KINDS),
     Mutant("job kinds: run for bare rows", "privlearn.server.job_kinds.job_kind:register_job_kind", "list(signature(kind.run).parameters) != _RUN_PARAMETERS", "False", GUEST_KINDS),

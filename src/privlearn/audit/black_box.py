@@ -232,11 +232,8 @@ def _fresh_noise(outputs: Array) -> Finding:
 
 def _independent_classes(outputs: Array) -> Finding:
     """Check the rank correlation of every two classes over fits on rows of zeros, which leave only noise."""
-    tests = [
-        (*_rank_correlation(outputs[:, i, 0], outputs[:, j, 0]), i, j)
-        for i in range(outputs.shape[1])
-        for j in range(i)
-    ]
+    pairs = [(i, j) for i in range(outputs.shape[1]) for j in range(i)]
+    tests = [(*_rank_correlation(outputs[:, i, 0], outputs[:, j, 0]), i, j) for i, j in pairs]
     if not tests:
         return Finding("independent noise", "noted", "classes", "one row of coefficients: nothing to compare")
     p_value, correlation, i, j = min(tests)
@@ -263,12 +260,8 @@ def _same_attributes(make: Callable[[int], Any], pair: LabelledPair, seed: int) 
     """Compare fitted attributes on neighbours with the same seed: names, shapes, types, and values without noise."""
     one, other = (_attributes(make(seed).fit(*data)) for data in (pair.one, pair.other))
     forms = [{name: form for name, (form, _) in fitted.items()} for fitted in (one, other)]
-    yield judge(
-        "replay",
-        "names, shapes and types of fitted attributes, same seed on neighbours",
-        forms[0] == forms[1],
-        "they depend on the data",
-    )
+    what = "names, shapes and types of fitted attributes, same seed on neighbours"
+    yield judge("replay", what, forms[0] == forms[1], "they depend on the data")
     exact = [name for name, (_, value) in one.items() if value is not None]
     changed = [name for name in exact if one[name] != other.get(name)]
     what = "attributes that are not real numbers, same seed on neighbours"

@@ -188,9 +188,7 @@ class DensityPair:
 
 def objective_densities(mechanism: Any, pair: Pair, grid: Grid) -> DensityPair:
     """Return the densities of objective perturbation on the grid's points."""
-    first, second = (
-        log_objective_density(records, grid.points, mechanism) for records in (pair.one, pair.other)
-    )
+    first, second = (log_objective_density(rows, grid.points, mechanism) for rows in (pair.one, pair.other))
     return DensityPair(first, second, grid.cell)
 
 
@@ -275,11 +273,8 @@ def check_curve(mechanism: Any, points: NDArray[np.float64] | None = None) -> It
     claims = [
         (share * guarantee.epsilon, theorem_delta(mechanism, share * guarantee.epsilon)) for share in SHARES
     ]
-    worst_ratio, at_epsilon = max(
-        (_ratio(densities, epsilon, claimed), epsilon)
-        for epsilon, claimed in claims
-        for _, densities in pairs
-    )
+    ratios = [(_ratio(densities, *claim), claim[0]) for claim in claims for _, densities in pairs]
+    worst_ratio, at_epsilon = max(ratios)
     yield judge(
         "exact curve",
         f"delta at {len(claims)} other epsilons against the certificate's constants",

@@ -151,10 +151,9 @@ def _check_released_noise(mechanism: Any, randomness: Randomness, runs: int) -> 
         scale, count = scale / (task.total * mechanism.effective_regularization), max(100, runs // 5)
     silent = Records.of(np.zeros((1, task.dimension // max(task.classes, 1))))
     sample = run_many(mechanism, silent, randomness, count).reshape(-1, task.problems, task.dimension)
+    by_problem = [noise_p_values(mechanism.noise, sample[:, k], scale) for k in range(task.problems)]
     p_values = {
-        f"{what} of problem {k}": p
-        for k in range(task.problems)
-        for what, p in noise_p_values(mechanism.noise, sample[:, k], scale).items()
+        f"{what} of problem {k}": p for k, found in enumerate(by_problem) for what, p in found.items()
     }
     for k in range(1, task.problems):
         p_values[f"noise of problem {k} against the one before"] = float(
@@ -166,9 +165,7 @@ def _check_released_noise(mechanism: Any, randomness: Randomness, runs: int) -> 
 def _empirical(case: Case, randomness: Randomness, runs: int, confidence: float) -> Finding:
     mechanism, guarantee = case.mechanism, case.mechanism.guarantee
     pair = _best_pair(mechanism, case.points)
-    one, other = (
-        run_many(mechanism, records, randomness, runs, case.points) for records in (pair.one, pair.other)
-    )
+    one, other = (run_many(mechanism, rows, randomness, runs, case.points) for rows in (pair.one, pair.other))
     return judge_bound(
         epsilon_bound(one, other, delta=guarantee.delta, confidence=confidence), guarantee.epsilon, pair.name
     )

@@ -167,6 +167,4 @@ def _check(X: Array, y: NDArray[Any], shadows: int, attacked: int) -> None:
             "the pool must have an even number of records, at least 4, and a label for each. Add or remove one."
         )
     if shadows < MIN_MODELS or attacked < 2:
-        raise InvalidParameter(
-            f"shadows must be at least {MIN_MODELS} and attacked at least 2. Train more models."
-        )
+        raise InvalidParameter(f"shadows must be at least {MIN_MODELS} and attacked at least 2. Train more")

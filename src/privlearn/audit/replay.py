@@ -108,11 +108,9 @@ class RecordsOracle:
         """Return the minimisers, one row per problem."""
         signs = [1.0] + [-1.0] * (self.task.problems - 1)
         signed = [Records(sign * self.records.rows, self.records.offsets) for sign in signs]
+        terms = [None] * len(signed) if linear is None else linear
         return np.array(
-            [
-                solve(self.task, data, regularization, None if linear is None else linear[k])
-                for k, data in enumerate(signed)
-            ]
+            [solve(self.task, data, regularization, term) for data, term in zip(signed, terms, strict=True)]
         )
 
 
@@ -210,12 +208,8 @@ def _check_distances(mechanism: Any, runs: list[Any]) -> Iterator[Finding]:
             "how far one person can move it, at any w",
         )
         slack = mechanism.slack
-        yield _check_bound(
-            "log-determinant of the Jacobian",
-            max(_jacobians_apart(mechanism, one, other, points) for one, other in runs),
-            slack,
-            "the slack",
-        )
+        apart = max(_jacobians_apart(mechanism, one, other, points) for one, other in runs)
+        yield _check_bound("log-determinant of the Jacobian", apart, slack, "the slack")
     if not mechanism.answers_questions:
         yield _noise_is_only_added(mechanism, runs)
 

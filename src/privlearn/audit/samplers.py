@@ -151,9 +151,7 @@ def _bits(randomness: Randomness, draws: int) -> PValues:
     chunks = np.bincount([randomness.bits(6) for _ in range(draws)], minlength=64)
     mantissas = np.array([randomness.bits(53) for _ in range(draws)])
     ones = [int(np.count_nonzero(mantissas >> position & 1)) for position in range(53)]
-    fair = {
-        f"bit {position}": float(stats.binomtest(count, draws).pvalue) for position, count in enumerate(ones)
-    }
+    fair = {f"bit {bit}": float(stats.binomtest(count, draws).pvalue) for bit, count in enumerate(ones)}
     return {"chunks of 6": float(stats.chisquare(chunks).pvalue)} | fair
 
 
@@ -225,11 +223,8 @@ def _gaussian_paths(randomness: Randomness, draws: int) -> PValues:
     noises = np.ldexp(np.array([step.noises for step in steps], dtype=float), -PATH_BITS)
     covariance = kernel + (FACTOR_JITTER + VALUE_JITTER) * np.eye(len(positions))
     white = np.linalg.solve(np.linalg.cholesky(covariance), noises)
-    correlations = {
-        f"points {i} and {j}": float(stats.pearsonr(white[i], white[j]).pvalue)
-        for i in range(len(positions))
-        for j in range(i)
-    }
+    pairs = [(i, j) for i in range(len(positions)) for j in range(i)]
+    correlations = {f"points {i} and {j}": float(stats.pearsonr(white[i], white[j]).pvalue) for i, j in pairs}
     return noise_p_values("gaussian", white.T, 1.0) | correlations
 
 

@@ -151,15 +151,8 @@ def _noise_share(guarantee: Guarantee) -> Iterator[WholeRun]:
         return noise_p_values("gaussian", sums, share.scale) | _correlations(sums)
 
     neighbours = step, other
-    yield WholeRun(
-        "a sum with shares of noise",
-        guarantee,
-        recomputed,
-        open_sum,
-        *neighbours,
-        np.zeros(dimension),
-        p_values,
-    )
+    shares, centre = "a sum with shares of noise", np.zeros(dimension)
+    yield WholeRun(shares, guarantee, recomputed, open_sum, *neighbours, centre, p_values)
 
 
 def _function_release(guarantee: Guarantee) -> Iterator[WholeRun]:
@@ -170,9 +163,7 @@ def _function_release(guarantee: Guarantee) -> Iterator[WholeRun]:
 
     def answer(values: Array, randomness: Randomness) -> Array:
         steps = GaussianPaths().draw(np.zeros((len(points), 0)), kernel, randomness)
-        return np.array(
-            [mechanism.answer(value, step.noises[0]) for value, step in zip(values, steps, strict=True)]
-        )
+        return np.array([mechanism.answer(x, step.noises[0]) for x, step in zip(values, steps, strict=True)])
 
     covariance = kernel + (FACTOR_JITTER + VALUE_JITTER) * np.eye(len(points))
 

@@ -179,11 +179,8 @@ def _weight(schema: Any) -> list[str]:
     """Return a line on the column that weighs rows, if the schema has one."""
     if schema.weight is None:
         return []
-    cap = (
-        "in proportion within each person"
-        if schema.weight.upper is None
-        else f"at most {schema.weight.upper:g}"
-    )
+    upper = schema.weight.upper
+    cap = "in proportion within each person" if upper is None else f"at most {upper:g}"
     return [f"Rows are weighted by {schema.weight.column}, {cap}."]
 
 

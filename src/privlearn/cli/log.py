@@ -120,9 +120,7 @@ def prune(
     settings = Owner.load(owner)
     days = keep_days or settings.log.keep_days
     if days is None:
-        raise InvalidParameter(
-            "the retention period is missing. Give --keep-days, or set keep_days under [log]."
-        )
+        raise InvalidParameter("the retention period is missing. Give --keep-days, or set log.keep_days.")
     before = datetime.now(UTC) - timedelta(days=days)
     count = remove(settings.server.store, before, signing_key(settings.server))
     typer.echo(f"Removed {count} lines from before {before:%Y-%m-%d %H:%M} UTC.")

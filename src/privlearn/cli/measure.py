@@ -207,7 +207,5 @@ def describe(
 def _two_columns(text: str) -> tuple[str, str]:
     one, comma, other = text.partition(",")
     if not comma:
-        raise InvalidParameter(
-            f"a cross table has two columns, such as --cross smoker,readmitted, not {text!r}"
-        )
+        raise InvalidParameter(f"a cross table has two columns, such as --cross smoker,ill, not {text!r}")
     return one.strip(), other.strip()

@@ -77,13 +77,9 @@ CertifiedFile = Annotated[
         help="A release, an evaluation, a description, estimates, a curvature, or a session's certificate (.json).",
     ),
 ]
-SchemaFile = Annotated[
-    Path, typer.Option("--schema", help="Public description of the table: .yaml or .json.")
-]
+SchemaFile = Annotated[Path, typer.Option("--schema", help="The table's public description: .yaml or .json.")]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The parties' plan: .toml or .json.")]
-OptionalOut = Annotated[
-    Path | None, typer.Option("--out", help="Write to this file instead of the terminal.")
-]
+OptionalOut = Annotated[Path | None, typer.Option("--out", help="Write to this file, not to the terminal.")]
 LedgerStore = Annotated[
     str,
     typer.Option(

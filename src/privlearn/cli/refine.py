@@ -127,9 +127,7 @@ def regress(
         raise InvalidParameter("--out names one file, but there are several targets. Give --target.")
     files = {name: out or moments.with_suffix(f".{_in_path(name)}.privlearn") for name in names}
     if len(set(files.values())) < len(files):
-        raise InvalidParameter(
-            "two targets would have the same file name. Write each with --target and --out."
-        )
+        raise InvalidParameter("two targets have the same file name. Write each with --target and --out.")
     for file in files.values():
         check_writable(file, force)
     for name, file in files.items():

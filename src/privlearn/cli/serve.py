@@ -59,9 +59,7 @@ def serve(
         typer.echo(json.dumps(_description(), indent=1))
         return
     if demo == (owner is not None):
-        raise InvalidParameter(
-            "give either a file or --demo: privlearn serve OWNER.toml, or privlearn serve --demo"
-        )
+        raise InvalidParameter("give a file or --demo: privlearn serve OWNER.toml, privlearn serve --demo")
     if directory is not None and not demo:
         raise InvalidParameter("--directory is for --demo only. The holder's file names its own directory.")
     if owner is None:
@@ -72,9 +70,7 @@ def serve(
 
 def _check_installed() -> None:
     if any(find_spec(name) is None for name in _REQUIRED):
-        raise InvalidParameter(
-            "privlearn serve needs more packages. Install them: pip install 'privlearn[service]'"
-        )
+        raise InvalidParameter("privlearn serve needs an extra: pip install 'privlearn[service]'")
 
 
 def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:

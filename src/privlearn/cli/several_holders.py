@@ -45,14 +45,10 @@ def identity(
     from privlearn.parties.run.identity import Identity, write_certificate
 
     if not name.isidentifier():
-        raise InvalidParameter(
-            "a name in a plan's [keys] consists of letters, digits and _. Choose another name."
-        )
+        raise InvalidParameter("a name in a plan's [keys] consists of letters, digits and _. Change it.")
     if renew:
         if not host:
-            raise InvalidParameter(
-                "--renew needs the host names or addresses of the certificate. Add --host HUB."
-            )
+            raise InvalidParameter("--renew needs the certificate's names or addresses. Add --host HUB.")
         Identity.read(directory / f"{name}.key")
         certificate, tls_key = directory / f"{name}.crt", directory / f"{name}.tls.key"
         for old in (certificate, tls_key):
@@ -231,9 +227,7 @@ def coordinate(
             end=end,
         )
         if release is None:
-            typer.echo(
-                "Ended the run. The connected parties were informed and give back unused reservations."
-            )
+            typer.echo("Ended the run. Connected parties were informed and give back unused reservations.")
             return
         release.save(target, overwrite=True)
         journal.end()

@@ -68,9 +68,7 @@ def compare(
     check_writable(out, force)
     levels = _parse_epsilons(epsilons)
     if not 0 < delta < 1:
-        raise InvalidParameter(
-            "--delta must lie between 0 and 1. The Gaussian methods need one, such as 1e-6."
-        )
+        raise InvalidParameter("--delta must lie between 0 and 1. Gaussian methods need one, such as 1e-6.")
     warn("This page is not private. Use public or simulated data.")
     description = Schema.load(schema)
     measure_named(metric, description)  # refuses an unsuitable metric before anything is read

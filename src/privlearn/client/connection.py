@@ -30,7 +30,7 @@ def validate_url(url: str, *, plain_http: bool) -> str:
         raise InvalidParameter("the server's address must look like https://learner.example:8383")
     if parts.username is not None or parts.query or parts.fragment:
         raise InvalidParameter(
-            "the server's address must not contain a user, a query or a fragment. Give the key separately"
+            "the server's address must have no user, query and fragment. Give the key apart"
         )
     if parts.scheme == "http" and not (plain_http or is_loopback(parts.hostname)):
         raise InvalidParameter(
@@ -47,9 +47,7 @@ def key_or_default(key: str | None) -> str:
     if not found:
         raise InvalidParameter(f"the key is missing. Give it, or set the environment variable {KEY_VARIABLE}")
     if not found.isascii() or not found.isprintable() or " " in found:
-        raise InvalidParameter(
-            "this is not a key. A key has the form pl_ID_SECRET, as `privlearn keys create` printed it"
-        )
+        raise InvalidParameter("this is not a key. Give what `privlearn keys create` printed, pl_ID_SECRET")
     return found
 
 
@@ -158,9 +156,7 @@ class Connection:
         return f"<Connection to {self.url}>"
 
     def __reduce__(self) -> NoReturn:
-        raise InvalidParameter(
-            "a connection holds a key and cannot be copied or pickled. Create one where it is used"
-        )
+        raise InvalidParameter("a connection has a key and cannot be pickled. Create one where it is used")
 
     def _attempt(
         self, method: str, path: str, headers: dict[str, str], content: dict[str, Any]

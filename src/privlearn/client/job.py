@@ -84,7 +84,7 @@ class RemoteJob:
 
     def __repr__(self) -> str:
         return (
-            f"<RemoteJob {self.id} at {self._connection.url}: {self.record['kind']}, {self.record['state']}>"
+            f"<RemoteJob {self.id}: {self.record['kind']}, {self.record['state']}, at {self._connection.url}>"
         )
 
 

@@ -50,9 +50,7 @@ def from_arrow(raw: bytes) -> pa.Table:
     try:
         return pa.ipc.open_stream(raw).read_all()
     except pa.ArrowException:
-        raise DataError(
-            "the server's answer is not an Arrow stream. Check that this is a privlearn server."
-        ) from None
+        raise DataError("the answer is not an Arrow stream. Check that this is a privlearn server.") from None
 
 
 def _is_column(value: Any) -> bool:
@@ -67,7 +65,7 @@ _MAX_ROWS = 10_000
 class RemoteSession:
     """A session on a server; it outlives this object, the process and restarts of the server.
 
-    Leaving a ``with`` block closes it for good: its cost stays spent, and it answers no more. Without one it stays
+    Leaving a ``with`` block closes it permanently: its cost stays spent, and it answers no more. Without one it stays
     open, and `Client.session` finds it again by its id.
 
     Attributes
@@ -106,7 +104,7 @@ class RemoteSession:
         return self._ask(rows_of(rows)[0])
 
     def close(self) -> None:
-        """Close the session for good; do nothing if it is closed."""
+        """Close the session permanently; do nothing if it is closed."""
         with suppress(Conflict):  # it is closed already, perhaps by a first attempt whose answer was lost
             self._connection.send("DELETE", f"/sessions/{self.id}")
 

@@ -69,9 +69,7 @@ def _require_onnx() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise InvalidParameter(
-            "an export to ONNX needs onnx. Install it: pip install 'privlearn[onnx]'"
-        ) from None
+        raise InvalidParameter("an export to ONNX needs an extra: pip install 'privlearn[onnx]'") from None
     return onnx
 
 

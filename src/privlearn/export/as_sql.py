@@ -175,11 +175,8 @@ class _Steps:
 
     def lengths(self) -> dict[str, str]:
         card = self._card
-        passed = [
-            "pl_refused",
-            "pl_square",
-            *(f"pl_{part}{k}" for k in self._outputs for part in ("coarse", "fine")),
-        ]
+        parts = [f"pl_{part}{k}" for k in self._outputs for part in ("coarse", "fine")]
+        passed = ["pl_refused", "pl_square", *parts]
         root = f"sqrt({number(card.share)} / pl_square)"
         if card.least > 0.0:
             limit = number(math.sqrt(card.share) / card.least)
@@ -306,8 +303,7 @@ def _classes(outcome: scorecard.Classes, scores: Sequence[str]) -> dict[str, str
         shares = [] if likely is None else [f"1 - ({likely})", likely]
     else:
         wins = [
-            " AND ".join(f"{one} >= {other}" for other in scores[k + 1 :])
-            for k, one in enumerate(scores[:-1])
+            " AND ".join(f"{one} >= {other}" for other in scores[k:]) for k, one in enumerate(scores[:-1], 1)
         ]
         cases = " ".join(f"WHEN {win} THEN {label}" for win, label in zip(wins, labels, strict=False))
         chosen, shares = f"{cases} ELSE {labels[-1]}", _several(outcome, scores)

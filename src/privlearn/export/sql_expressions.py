@@ -98,7 +98,5 @@ def literal(value: Value) -> str:
     if isinstance(value, int):
         return str(value)
     if "\0" in value:
-        raise InvalidParameter(
-            "a text contains a zero byte, which SQL cannot express. Change it in the schema."
-        )
+        raise InvalidParameter("a text has a zero byte, which SQL cannot express. Change it in the schema.")
     return "'" + value.replace("'", "''") + "'"

@@ -63,9 +63,7 @@ class Experiment:
 
         missing = [file for file in self.files if not (data_directory() / file).exists()]
         if missing:
-            raise DataError(
-                f"{', '.join(missing)} not found. Put the files into the directory that PRIVLEARN_DATA names"
-            )
+            raise DataError(f"{', '.join(missing)} not found in the directory that PRIVLEARN_DATA names")
 
 
 EXPERIMENTS = {

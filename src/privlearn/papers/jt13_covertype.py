@@ -97,21 +97,15 @@ def _kernel_errors(
     minimiser = work.run(work.calibrate(Guarantee(math.inf)), SeededRandomness(np.random.default_rng(seed)))
     yield PLAIN, None, error(minimiser)
     release = work.of(_estimator(data, "function_release", **settings))
+    with_points = PrecomputedMinimisers(minimiser, work.rows.points)
+    without_points = PrecomputedMinimisers(minimiser)
     for epsilon in track(EPSILONS):
         guarantee = Guarantee(epsilon, DELTA)
         tddl: Any = work.calibrate(guarantee)
         for draw in range(DRAWS):
             randomness = SeededRandomness(np.random.default_rng([seed, draw]))
-            yield (
-                TDDL,
-                epsilon,
-                error(tddl.run(PrecomputedMinimisers(minimiser, work.rows.points), randomness)),
-            )
-            yield (
-                FUNCTION,
-                epsilon,
-                error(release.calibrate(guarantee).run(PrecomputedMinimisers(minimiser), randomness)),
-            )
+            yield TDDL, epsilon, error(tddl.run(with_points, randomness))
+            yield FUNCTION, epsilon, error(release.calibrate(guarantee).run(without_points, randomness))
 
 
 def _default_errors(data: Split, seed: int, track: reporting.Track) -> Iterator[tuple[str, float, float]]:
@@ -154,16 +148,9 @@ def _row(name: str, epsilon: float | None, errors: list[float]) -> reporting.Row
 
 def _draw(matplotlib: Any, title: str, table: tuple[reporting.Row, ...]) -> Any:
     printed = {"algorithm": "non-private, printed", "epsilon": None, "accuracy": 1.0 - PAPERS_PLAIN}
+    limits: dict[str, Any] = {"log_x": True, "bottom": 0.4, "top": 0.85}
     panel = reporting.Panel(
-        "",
-        "epsilon",
-        [*table, printed],
-        "epsilon",
-        up="accuracy",
-        value="accuracy",
-        log_x=True,
-        bottom=0.4,
-        top=0.85,
+        "", "epsilon", [*table, printed], "epsilon", up="accuracy", value="accuracy", **limits
     )
     return reporting.draw_panels(matplotlib, title, [[panel]], _LOOKS)
 

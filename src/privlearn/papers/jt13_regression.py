@@ -146,12 +146,8 @@ def best_in_hindsight(errors: dict[tuple[Any, ...], list[float]]) -> Iterator[re
     """Yield the row of the Lambda with the smallest mean error, for each algorithm and epsilon."""
     best: dict[tuple[Any, ...], reporting.Row] = {}
     for (data, algorithm, epsilon, strength), values in errors.items():
-        row = {
-            "data": data,
-            "algorithm": algorithm,
-            "epsilon": epsilon,
-            "lambda": strength,
-        } | reporting.mean_error(values)
+        key = {"data": data, "algorithm": algorithm, "epsilon": epsilon, "lambda": strength}
+        row = key | reporting.mean_error(values)
         previous = best.get((data, algorithm, epsilon))
         if previous is None or row["error"] < previous["error"]:
             best[data, algorithm, epsilon] = row

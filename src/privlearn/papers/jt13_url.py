@@ -161,12 +161,8 @@ def _errors(split: Split, points: Any, epsilons: Sequence[float], seed: list[int
             regularization="auto",
         )
         yield RA12, epsilon, None, error(learner.run(gaussian, seed))
-        yield (
-            DEFAULT_DELTA,
-            epsilon,
-            None,
-            error(learner.run(learner.calibrate(DEFAULT_DELTA, epsilon), seed)),
-        )
+        default = learner.calibrate(DEFAULT_DELTA, epsilon)
+        yield DEFAULT_DELTA, epsilon, None, error(learner.run(default, seed))
     yield from _projected_errors(split, span, epsilons, seed)
 
 

@@ -56,11 +56,8 @@ class Learner:
 
     def calibrate(self, method: str, epsilon: float, regularization: float | None = None) -> Any:
         """Return one of `METHODS`, calibrated for these rows."""
-        settings = (
-            METHODS[method]
-            if regularization is None
-            else METHODS[method] | {"regularization": regularization}
-        )
+        fixed = {} if regularization is None else {"regularization": regularization}
+        settings = METHODS[method] | fixed
         total, dimension = self.split.rows.shape
         task = Task(self._loss, total, dimension, 1, 1.0, self._tolerance, "replace_one")
         delta = DELTA if method == DEFAULT_DELTA else 0.0

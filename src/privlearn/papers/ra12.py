@@ -212,11 +212,8 @@ def _agreement(table: tuple[Mapping[str, Any], ...]) -> str:
         lambda e: all(means["parties", k, e, "PSGD"] < means["parties", k, e, "LA"] for k in PARTIES)
     )
     apart = np.mean([abs(means[key] - means[*key[:3], "GOP"]) for key in means if key[3] == "PSGD"])
-    moved = max(
-        abs(means["skew", 3, e, name] - means["skew", 1, e, name])
-        for e in EPSILONS
-        for name in ("LA weighted", "default")
-    )
+    steady = [(e, name) for e in EPSILONS for name in ("LA weighted", "default")]
+    moved = max(abs(means["skew", 3, *at] - means["skew", 1, *at]) for at in steady)
     return (
         f"The paper's claims: LA degrades with the number of parties, {grows_parties}; with the skew, {grows_skew}; "
         f"PSGD is below LA for random splits, {below}; PSGD and GOP differ by {apart:.3f} on average. Ours: from equal "

@@ -129,7 +129,7 @@ def _connect(settings: Mail) -> smtplib.SMTP:
     server = smtplib.SMTP(settings.host, settings.port, timeout=_TIMEOUT_SECONDS)
     if settings.encryption == "starttls":
         try:
-            server.starttls(context=tls_context())  # raises if it cannot: nothing is sent in the clear
+            server.starttls(context=tls_context())  # raises if it cannot: nothing is sent unencrypted
         except BaseException:
             server.close()
             raise

@@ -246,9 +246,7 @@ class Service:
         """Return a result with its content."""
         found = self.result(caller, result_id)
         if not found.media_type:
-            raise Conflict(
-                f"this {found.kind} stays on the server and has no content. Ask it for predictions."
-            )
+            raise Conflict(f"this {found.kind} stays on the server and has no content. Ask for predictions.")
         content = results.content_of(self.store, result_id)
         details = {found.kind: result_id}
         events.record(self.store, caller.name, f"fetched a {found.kind}", found.dataset, **details)
@@ -262,7 +260,7 @@ class Service:
         return self._own(caller, found, SESSION)
 
     def close_session(self, caller: Caller, session_id: str) -> None:
-        """Close a session for good; its cost stays spent."""
+        """Close a session permanently; its cost stays spent."""
         session = self.session(caller, session_id)
         results.close_session(self.store, session_id)
         self._known_sessions.forget()
@@ -293,9 +291,7 @@ class Service:
         maximum = self.owner.limits.batch_rows
         count = 1 if isinstance(rows, dict) else rows.num_rows
         if count > maximum:
-            raise TooLarge(
-                f"{count} rows are more than the {maximum} allowed at a time. Send several requests."
-            )
+            raise TooLarge(f"{count} rows are more than the {maximum} allowed. Send several requests.")
         if not count:
             raise InvalidParameter("there are no rows to predict. Send at least one.")
         admission = Admission(partial(self._check_points, session), partial(self._charge_points, session))
@@ -406,9 +402,7 @@ def _telemetry(endpoint: str | None) -> Telemetry | None:
     try:
         from privlearn.server.telemetry import Telemetry
     except ImportError:
-        raise InvalidParameter(
-            "telemetry needs an extra. Install it: pip install 'privlearn[telemetry]'"
-        ) from None
+        raise InvalidParameter("telemetry needs an extra: pip install 'privlearn[telemetry]'") from None
     return Telemetry(endpoint)
 
 

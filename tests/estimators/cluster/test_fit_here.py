@@ -195,7 +195,7 @@ def test_a_worker_in_the_clear_that_came_later_is_refused_before_rows_are_read_a
     features.remote.release_rows()
     monkeypatch.setattr(workers, "alive", lambda client: {"tcp://10.0.0.1:1"})
     monkeypatch.setattr(FrameParts, "start", None)
-    with pytest.raises(ClusterError, match="in the clear"):
+    with pytest.raises(ClusterError, match="unencrypted"):
         features.remote.total(features.setting(rows.targets, rows.total), Partition.mass)
 
 

@@ -133,7 +133,7 @@ def test_a_worker_in_the_clear_reads_nothing(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(partition, "read_columns", None)
     refused = load(VISITS, SCHEMA, SECRET, "1")
     assert isinstance(refused, Refusal)
-    assert "in the clear" in refused.message
+    assert "unencrypted" in refused.message
 
 
 def test_reprs_say_nothing() -> None:

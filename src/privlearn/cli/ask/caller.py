@@ -33,9 +33,7 @@ Points = Annotated[
     ),
 ]
 Learner = Annotated[str | None, typer.Option(help="One of those on offer.", show_default="the first")]
-OutCsv = Annotated[
-    Path | None, typer.Option("--out", help="Write to this .csv file instead of the terminal.")
-]
+OutCsv = Annotated[Path | None, typer.Option("--out", help="Write to this .csv file, not to the terminal.")]
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,7 @@ class ServerOptions:
         except ModuleNotFoundError as missing:
             if missing.name != "httpx2":
                 raise
-            raise InvalidParameter(
-                "privlearn ask needs httpx2. Install it: pip install 'privlearn[client]'"
-            ) from None
+            raise InvalidParameter("privlearn ask needs an extra: pip install 'privlearn[client]'") from None
         key = None if self.key_file is None else _read_key(self.key_file)
         return Client(self.server, key, verify=self.ca, plain_http=self.plain_http)
 
@@ -171,6 +167,4 @@ def _read_key(path: Path) -> str:
     except OSError as error:
         raise InvalidParameter(f"cannot read the key file {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise InvalidParameter(
-            f"{path} does not contain a key. Store in it what `privlearn keys create` printed."
-        ) from None
+        raise InvalidParameter(f"{path} has no key. Store what `privlearn keys create` printed.") from None

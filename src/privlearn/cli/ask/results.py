@@ -190,7 +190,7 @@ def certificate(
 
 
 def close(context: typer.Context, session: SessionId) -> None:
-    """Close a session for good. Its cost stays spent.
+    """Close a session permanently. Its cost stays spent.
 
     \b
     Example:
@@ -283,9 +283,7 @@ def _read_field(text: str) -> tuple[str, Any]:
 
     name, equals, value = text.partition("=")
     if not (name.isidentifier() and equals):
-        raise InvalidParameter(
-            f"--field {text} is not NAME=VALUE. Write for example --field learner=logistic."
-        )
+        raise InvalidParameter(f"--field {text} is not NAME=VALUE, such as --field learner=logistic.")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -53,9 +53,7 @@ def read_grid(options: list[str] | None, public_validation: str | None) -> dict[
     for text in options or []:
         name, equals, values = text.partition("=")
         if not (name and equals) or name in grid:
-            raise InvalidParameter(
-                f"--search {text} has the wrong form, or repeats a name. Write {_EXAMPLE}."
-            )
+            raise InvalidParameter(f"--search {text} has the wrong form or a name twice. Write {_EXAMPLE}.")
         grid[name.replace("-", "_")] = [parse_value(part) for part in values.split(",") if part]
     return grid
 

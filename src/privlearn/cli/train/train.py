@@ -269,9 +269,7 @@ def train(
 
 def _check_target(schema: Schema, target: str | None) -> None:
     if schema.target is None:
-        raise InvalidParameter(
-            "the schema has no target. Add `target:` with its name and its classes or bounds."
-        )
+        raise InvalidParameter("the schema has no target. Add `target:` with name and classes or bounds.")
     if target is not None and target != schema.target.name:
         raise InvalidParameter(
             f"--target {target} is not the schema's target, {schema.target.name}. "

@@ -86,9 +86,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
         if isinstance(node, yaml.ScalarNode) and node.style is None and _AMBIGUOUS.fullmatch(node.value):
             line = node.start_mark.line + 1
-            raise ValueError(
-                f"line {line}: {node.value} is read in different ways by YAML 1.1 and 1.2. Put it in quotes"
-            )
+            raise ValueError(f"line {line}: {node.value} differs between YAML 1.1 and 1.2. Put it in quotes")
         return super().construct_scalar(node)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -104,9 +102,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         for key, value in node.value:
             if key.tag.endswith(":int") and value.tag.endswith(":null"):  # {upper: 6,0}
                 line = key.start_mark.line + 1
-                raise ValueError(
-                    f"line {line}: {key.value!r} is not a name. Write decimals with a point, 6.0"
-                )
+                raise ValueError(f"line {line}: {key.value!r} is not a name. Write decimals like 6.0")
         return super().construct_mapping(node, deep=deep)
 
 

@@ -72,7 +72,7 @@ class SchemaDraft:
                 )
             if marked & _LISTS and part.get("unknown") == "refuse":
                 raise SchemaError(
-                    f"{name}: unknown: an estimated list has no rare values. Write zero, or leave it out."
+                    f"{name}: unknown: an estimated list has no rare values. Write zero or omit it"
                 )
         self.stand_in = self._stand_in()
 

@@ -72,11 +72,8 @@ class PrivateBounds(PublicModel):
 
     @model_validator(mode="after")
     def _has_its_constants(self) -> PrivateBounds:
-        constants = (
-            (self.bounds, self.quantile_epsilon),
-            (self.lists, self.noise_scale),
-            (self.lists, self.threshold),
-        )
+        of_lists = ((self.lists, self.noise_scale), (self.lists, self.threshold))
+        constants = ((self.bounds, self.quantile_epsilon), *of_lists)
         if any(bool(parts) != (constant is not None) for parts, constant in constants):
             raise ValueError(
                 "a receipt states quantile_epsilon with bounds, noise_scale and threshold with lists"

@@ -191,9 +191,7 @@ ESTIMATE_LISTS: dict[str, type] = {ESTIMATE: str, f"{ESTIMATE} whole numbers": i
 def check_filled_bound(bound: Any) -> Any:
     """Return a bound; refuse an empty one, and true or false, which Python would read as 1 or 0."""
     if bound is None:
-        raise ValueError(
-            "still empty. Fill in a public bound, e.g. lower: 0 and upper: 120; or write: estimate"
-        )
+        raise ValueError("still empty. Fill in a public bound, e.g. lower: 0, upper: 120; or write: estimate")
     if isinstance(bound, bool):
         raise ValueError("must be a number, not true or false")
     return refuse_mark(bound)

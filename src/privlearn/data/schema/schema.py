@@ -133,9 +133,7 @@ class Schema(CompactModel):
                         "missing_in states codes of single columns"
                     )
                 if self.file.trim and isinstance(value, str) and value != value.strip(BLANKS):
-                    raise ValueError(
-                        f"{name}: {value!r} has blanks around it, which trim: true ignores in cells"
-                    )
+                    raise ValueError(f"{name}: {value!r} has blanks around it, which trim: true ignores")
         return self
 
     @model_validator(mode="after")

@@ -180,7 +180,7 @@ def check_endpoint(endpoint: str) -> str:
             "an endpoint must end with its host or port. Write the bucket in the address, s3://bucket/"
         )
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise InvalidParameter("rows would be sent in the clear. Use an endpoint that begins with https://")
+        raise InvalidParameter("rows would be sent unencrypted. Use an endpoint that begins with https://")
     return endpoint
 
 

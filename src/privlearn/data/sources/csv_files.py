@@ -220,9 +220,7 @@ def guess_options(form: FileFormat) -> Any:
 def write_csv(tables: Iterable[pa.Table], path: Path, form: FileFormat = PLAIN) -> None:
     """Write tables with the same columns to a file in this format; the same schema reads it."""
     encoder = codecs.getincrementalencoder("utf-8" if is_utf8(form) else form.encoding)()
-    problem = (
-        f"{path}: some cells cannot be written in {form.encoding}. State another encoding in the schema."
-    )
+    problem = f"{path}: some cells cannot be written in {form.encoding}. State another encoding."
     with path.open("wb") as file:
         for number, table in enumerate(tables):
             has_names = number == 0 and not form.names
@@ -233,9 +231,7 @@ def write_csv(tables: Iterable[pa.Table], path: Path, form: FileFormat = PLAIN) 
 def _csv_text(table: pa.Table, form: FileFormat, has_names: bool) -> str:
     text = io.BytesIO()
     options = arrow_csv.WriteOptions(delimiter=form.delimiter, include_header=has_names)
-    problem = (
-        "the table has a column that a .csv file cannot store. Write a .parquet file, or drop the column."
-    )
+    problem = "the table has a column that a .csv file cannot store. Write .parquet, or drop the column."
     safely(lambda: arrow_csv.write_csv(table, text, options), problem)
     return text.getvalue().decode("utf-8")
 

@@ -33,7 +33,7 @@ _QUOTES = (
 _TRIMMED = "; with trim: true, no blank may precede the first quote of a cell"
 _BREAKS = "; if cells may hold line breaks, write file: {line_breaks: true} in the schema"
 _RETURNS = (
-    "{} has several kinds of line ends, or a carriage return inside a record. Write it again with one kind."
+    "{} has several kinds of line ends, or a carriage return in a record. Write it again with one kind."
 )
 _LONG = "{} has a line of more than {} bytes. A CSV file must have one record per line."
 _NOT_ENCODED = (

@@ -111,9 +111,7 @@ def _encoding(start: bytes) -> str:
 def _check_names(path: TablePath, first: list[str], names: Sequence[str]) -> None:
     """Refuse a first line with numbers: it is a row, and no message may quote it."""
     if names and len(names) != len(first):
-        raise DataError(
-            f"{path} has {len(first)} columns and there are {len(names)} names. State one for each column."
-        )
+        raise DataError(f"{path} has {len(first)} columns, not {len(names)}. Name each column.")
     if not names and any(_NUMBER.fullmatch(cell.strip()) for cell in first):
         raise DataError(
             f"the first line of {path} holds numbers, not names. Put a line of column names before the data, or "

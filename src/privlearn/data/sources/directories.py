@@ -121,9 +121,7 @@ def check_same_columns(columns_of: Mapping[TablePath, Mapping[str, Any]]) -> Non
                 )
             # A CSV file, or a column without cells, states no type.
             if len({_kind(columns[name]), _kind(types[name])} - {None}) > 1:
-                raise DataError(
-                    f"column {name!r} has different types in {file} and {first}. Write it in one type."
-                )
+                raise DataError(f"column {name!r} has different types in {file} and {first}. Write one type.")
 
 
 def _kind(type_: Any) -> str | None:

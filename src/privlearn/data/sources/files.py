@@ -165,9 +165,7 @@ class PartitionRows(TableSource):
         for block in self._rows.blocks():
             for name, cell in self._cells.items():
                 if name in block.column_names:
-                    raise DataError(
-                        f"column {name!r} is in the file and in the name of a directory. Rename one."
-                    )
+                    raise DataError(f"column {name!r} is in the file and in a directory's name. Rename one.")
                 block = block.append_column(name, pa.repeat(cell, block.num_rows))
             yield block
 

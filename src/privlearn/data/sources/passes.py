@@ -186,9 +186,7 @@ _directory: ContextVar[str | None] = ContextVar("directory", default=None)
 def spill_to(directory: str | Path | None) -> Iterator[None]:
     """Inside the ``with`` block, store what does not fit into memory in nameless files in this directory."""
     if directory is not None and not Path(directory).is_dir():
-        raise InvalidParameter(
-            f"{directory} is not a directory. Create it first, on a disk with enough space."
-        )
+        raise InvalidParameter(f"{directory} is not a directory. Create it, on a disk with enough space.")
     token = _directory.set(None if directory is None else str(directory))
     try:
         yield

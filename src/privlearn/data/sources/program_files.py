@@ -41,9 +41,7 @@ def read_program_file(path: TablePath, form: FileFormat = PLAIN) -> pa.Table:
         columns, unless the format states their names.
     """
     if isinstance(path, StoredPath):
-        raise DataError(
-            f"{path}: such a file is only read from a disk. Copy it there, or save it as .csv or .parquet."
-        )
+        raise DataError(f"{path}: such files must be on a disk. Copy it there, or save it as .csv.")
     names, columns = _workbook(path, form) if path.suffix.lower() in WORKBOOKS else _statistics(path)
     refuse_repeated_names(names, names)
     cells = zip(names, columns, strict=True)
@@ -57,7 +55,7 @@ def _workbook(path: Path, form: FileFormat) -> tuple[list[str], list[list[Any]]]
     )
     if form.sheet is not None and form.sheet not in sheets.sheet_names:
         raise DataError(
-            f"{path} has no sheet {form.sheet!r}. Name one of {', '.join(map(repr, sheets.sheet_names))}"
+            f"{path} has no sheet {form.sheet!r}, only {', '.join(map(repr, sheets.sheet_names))}"
         )
     name = _first_visible(sheets, calamine, path) if form.sheet is None else form.sheet
     rows = _rows(sheets, path, name, skip_empty_area=not form.names)

@@ -224,13 +224,8 @@ def _days(part: Any, kind: int | None, rules: cell_grammar.CellRules, label: str
             lambda: pc.floor_temporal(part if part.type.tz is None else pc.local_timestamp(part), unit="day"),
             f"{label} has times in an unknown time zone. Convert them to dates or to a known zone.",
         )
-    return _day_gaps(
-        safely(
-            lambda: part.cast(pa.date32(), safe=False),
-            f"{label} cannot be converted to dates. Correct its cells.",
-        ),
-        rules,
-    )
+    wrong = f"{label} cannot be converted to dates. Correct its cells."
+    return _day_gaps(safely(lambda: part.cast(pa.date32(), safe=False), wrong), rules)
 
 
 def _day_gaps(column: Any, rules: cell_grammar.CellRules) -> Any:
@@ -257,11 +252,9 @@ def _numbers_from_text(column: Any, rules: cell_grammar.CellRules, label: str) -
     numbers = _parse(text, rules)
     if numbers is not None:
         return _number_gaps(numbers, rules)
-    truths = pc.if_else(
-        _matches(text, cell_grammar.TRUE),
-        1.0,
-        pc.if_else(_matches(text, cell_grammar.FALSE), 0.0, pa.scalar(None, pa.float64())),
-    )
+    gap = pa.scalar(None, pa.float64())
+    zeros = pc.if_else(_matches(text, cell_grammar.FALSE), 0.0, gap)
+    truths = pc.if_else(_matches(text, cell_grammar.TRUE), 1.0, zeros)
     if rules.reads_hours:
         truths = pc.coalesce(truths, _hours_of_text(text))
     numbers = _parse(_with_nulls(text, pc.is_valid(truths)), rules)

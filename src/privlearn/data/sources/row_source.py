@@ -29,9 +29,7 @@ BLOCK = 1 << 16  # rows; a few hundred features of them fit into any memory
 FEW_ROWS = 1 << 17  # up to here threads cost more than they save
 MAX_CACHED = 1 << 28  # bytes of look-up rows; more are looked up anew in each pass
 MIN_SPARSE_ROWS = 1 << 12  # measured best of 2048 to 16384 on the census of benchmarks/scale.py
-_WRONG_LENGTH = (
-    "the source yielded a different number of rows than its length. Correct its __len__ or its blocks."
-)
+_WRONG_LENGTH = "the source yielded another number of rows than its length. Correct __len__ or the blocks."
 
 
 class RowSource(ABC, Generic[Block]):
@@ -170,9 +168,7 @@ def concatenate_tables(blocks: Iterable[pa.Table]) -> pa.Table:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, ValueError):
         pass  # its message may quote a cell
-    raise DataError(
-        "the files differ in the types of their columns. Write each column in one type everywhere."
-    )
+    raise DataError("the files differ in the types of their columns. Write each column in one type.")
 
 
 class ArrayRows(RowSource[Any]):
@@ -374,9 +370,7 @@ class CachedRows(EncodedRows):
     ) -> Iterator[Result]:
         if tables is None:
             return super().map_blocks(work)
-        return in_order(
-            lambda rows_and_block: work(*rows_and_block), self._lookup_rows, many=len(self) > FEW_ROWS
-        )
+        return in_order(lambda both: work(*both), self._lookup_rows, many=len(self) > FEW_ROWS)
 
     @cached_property
     def _lookup_rows(self) -> list[tuple[slice, Any]]:

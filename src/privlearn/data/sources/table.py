@@ -305,9 +305,7 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
         return [str(name) for name in data], list(data.values()).__getitem__
     if not isinstance(data, pa.Table | pa.RecordBatch):
         if not hasattr(data, "__arrow_c_stream__") or type(data).__module__.startswith("narwhals"):
-            frame = safely(
-                partial(_frame_of, data), "the rows cannot be fetched. Pass them as an Arrow table."
-            )
+            frame = safely(partial(_frame_of, data), "the rows cannot be fetched. Pass an Arrow table.")
             if frame is not None:
                 return _columns_of(frame)
             refuse_lazy(data)
@@ -375,6 +373,4 @@ def refuse_repeated_names(names: list[str], public: Sequence[str] | None) -> Non
     if known:
         raise DataError(f"column {known[0]!r} occurs twice. Rename or drop one of them.")
     first, second, *_ = (index for index, name in enumerate(names) if name == repeated[0])
-    raise DataError(
-        f"columns {first} and {second} (counted from 0) have the same name. Rename or drop one of them."
-    )
+    raise DataError(f"columns {first} and {second} (counted from 0) have the same name. Rename one.")

@@ -73,9 +73,7 @@ def _elements(content: IO[bytes], *names: str) -> Iterator[tuple[str, Any]]:
 def _member(archive: zipfile.ZipFile, sheet: str) -> str:
     """Return the name of the member that holds a sheet."""
     with archive.open("xl/_rels/workbook.xml.rels") as content:
-        targets = {
-            found.get("Id"): str(found.get("Target")) for _, found in _elements(content, "Relationship")
-        }
+        targets = {item.get("Id"): str(item.get("Target")) for _, item in _elements(content, "Relationship")}
     with archive.open("xl/workbook.xml") as content:
         for _, found in _elements(content, "sheet"):
             if found.get("name") == sheet:

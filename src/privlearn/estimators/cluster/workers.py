@@ -48,10 +48,10 @@ class WorkerProperties:
 
 
 def check_address(address: str) -> None:
-    """Refuse a cluster that would send rows in the clear, unless it is this machine."""
+    """Refuse a cluster that would send rows unencrypted, unless it is this machine."""
     if not (address.startswith("tls://") or is_local(address)):
         raise InvalidParameter(
-            f"a cluster at {address} sends rows in the clear. Use tls://HOST:PORT, with a certificate for the "
+            f"a cluster at {address} sends rows unencrypted. Use tls://HOST:PORT, with a certificate for the "
             "scheduler, each worker and you; docs/how-to/cluster.md shows how"
         )
 

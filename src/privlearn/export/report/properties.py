@@ -185,11 +185,8 @@ class ReleaseProperties(FileProperties):
     @property
     def additional_guarantees(self) -> dict[str, str]:
         """Return the guarantees of other counts of these people in the files, which add to the release's."""
-        own = (
-            {}
-            if self.release.evaluation is None
-            else {"scores counted for it": self.release.evaluation.certificate}
-        )
+        scored = self.release.evaluation
+        own = {} if scored is None else {"scores counted for it": scored.certificate}
         other = {} if self.evaluation is None else {"evaluation": self.evaluation.certificate}
         return {
             f"in addition, {name}": str(certificate.guarantee) for name, certificate in (own | other).items()

@@ -30,13 +30,8 @@ class RegistryEntry(Report[ReleaseProperties]):
         text = yaml.safe_dump(
             self.record(properties), sort_keys=False, allow_unicode=True, width=100
         ).rstrip()
-        return [
-            Section(
-                "Entry",
-                (f"Fill in the fields with {OPEN}, check the fields under assumed, then remove that part.",),
-                verbatim=text,
-            )
-        ]
+        advice = f"Fill in the fields with {OPEN}, check the fields under assumed, then remove that part."
+        return [Section("Entry", (advice,), verbatim=text)]
 
     def record(self, properties: ReleaseProperties) -> dict[str, Any]:
         guarantee, several = properties.guarantee, _several_holders(properties)
@@ -101,11 +96,8 @@ def _several_holders(properties: ReleaseProperties) -> bool:
 
 
 def _unprotected_quantities(properties: ReleaseProperties) -> str:
-    count = (
-        f"the number of {properties.certificate.count_noun}, "
-        if properties.guarantee.relation.count_is_public
-        else ""
-    )
+    is_public = properties.guarantee.relation.count_is_public
+    count = f"the number of {properties.certificate.count_noun}, " if is_public else ""
     return f"{count}names, bounds and listed values of the columns, from public knowledge"
 
 

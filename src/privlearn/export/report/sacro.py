@@ -24,15 +24,10 @@ class SacroReport(Report[ReleaseProperties]):
 
     def sections(self, properties: ReleaseProperties) -> list[Section]:
         text = json.dumps(self.record(properties), indent=2, ensure_ascii=False)
-        return [
-            Section(
-                "report.json",
-                (
-                    f"Fill in the fields with {OPEN}. Entries of attacks that you run can be added to this object.",
-                ),
-                verbatim=text,
-            )
-        ]
+        advice = (
+            f"Fill in the fields with {OPEN}. Entries of attacks that you run can be added to this object."
+        )
+        return [Section("report.json", (advice,), verbatim=text)]
 
     def record(self, properties: ReleaseProperties) -> dict[str, Any]:
         task, release = properties.certificate.task, properties.release

@@ -75,25 +75,15 @@ def _draw_privacy(axes: Any, case: Case) -> None:
     strengths = np.geomspace(_weakest(case), max(1.0, case.regularization), BOUND_POINTS)
     cases = [case.at(regularization=float(strength)) for strength in strengths]
     axes.plot(
-        strengths, [at.upper_bound for at in cases], color=BLUE, linewidth=2, label="Laplace noise achieves"
+        strengths, [at.upper_bound for at in cases], color=BLUE, linewidth=2, label="with Laplace noise"
     )
     if case.ball_bound is not None:
-        axes.plot(
-            strengths,
-            [at.ball_bound for at in cases],
-            color=GREEN,
-            linestyle="-.",
-            label="norm-Gamma noise achieves",
-        )
+        in_ball = [at.ball_bound for at in cases]
+        axes.plot(strengths, in_ball, color=GREEN, linestyle="-.", label="norm-Gamma noise achieves")
     lower = np.array([at.lower_bound for at in cases])
     if np.any(lower > 0):
-        axes.plot(
-            strengths,
-            np.where(lower > 0, lower, np.nan),
-            color=ORANGE,
-            linewidth=2,
-            label="no mechanism goes below",
-        )
+        shown = np.where(lower > 0, lower, np.nan)
+        axes.plot(strengths, shown, color=ORANGE, linewidth=2, label="no mechanism goes below")
     axes.axvline(case.regularization, color=GREY, linestyle=":", label=f"requested: {case.regularization:g}")
     _finish(axes, "regularization lambda", "epsilon of useful mechanisms")
 

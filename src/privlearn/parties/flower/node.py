@@ -234,11 +234,9 @@ class FlowerNode:
         pull = make_pull_object_fn_protobuf(self._client.PullObject, self._node, metadata.run_id)
         message: Any = inflate_object_from_contents(metadata.message_id, pull_objects(names, pull))
         message.metadata.__dict__["_message_id"] = metadata.message_id
-        self._client.ConfirmMessageReceived(
-            ConfirmMessageReceivedRequest(
-                node=self._node, run_id=metadata.run_id, message_object_id=metadata.message_id
-            )
-        )
+        run, name = metadata.run_id, metadata.message_id
+        confirmed = ConfirmMessageReceivedRequest(node=self._node, run_id=run, message_object_id=name)
+        self._client.ConfirmMessageReceived(confirmed)
         return message  # type: ignore[no-any-return]
 
     def _send(self, reply: Message) -> None:

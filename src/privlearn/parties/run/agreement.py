@@ -237,9 +237,7 @@ class Agreement(PublicModel):
     def check_declared(self, name: str, records: int) -> None:
         """Refuse an unknown party, and a table with a different number of records than the party declared."""
         if name not in self.parties:
-            raise InvalidParameter(
-                f"the agreement has no party {name!r}. Its parties are {', '.join(self.parties)}"
-            )
+            raise InvalidParameter(f"the agreement has no party {name!r}, only {', '.join(self.parties)}")
         if self.guarantee.relation.count_is_public and records != self.parties[name]:
             raise DataError(
                 f"the agreement declares {self.parties[name]} records of {name!r}, and the table has another number. "

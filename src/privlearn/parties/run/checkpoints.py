@@ -105,9 +105,7 @@ class Journal:
     def _read_header(self, agreement: Agreement) -> bytes:
         head = self._past.pop(0)
         if head.get("agreement") != agreement.digest:
-            raise InvalidParameter(
-                f"{self._path} belongs to a run of another agreement. Complete that run, or move the file"
-            )
+            raise InvalidParameter(f"{self._path} belongs to another agreement. End that run, or move it")
         return bytes.fromhex(head["run"])
 
     def _begin(self, agreement: Agreement) -> bytes:
@@ -186,9 +184,7 @@ def lock_file(path: Path) -> int:
     try:
         import fcntl
     except ImportError:
-        raise InvalidParameter(
-            "checkpoints need file locks that Windows does not have. Use Linux or macOS"
-        ) from None
+        raise InvalidParameter("checkpoints need file locks. Use Linux or macOS, not Windows") from None
     lock = os.open(path.with_name(f".{path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -56,9 +56,7 @@ class PublicIdentity:
                 raise ValueError
             public.node_key()
         except ValueError:
-            raise InvalidParameter(
-                "not a public identity. Copy the line that `privlearn identity` printed"
-            ) from None
+            raise InvalidParameter("not a public identity. Copy what `privlearn identity` printed") from None
         return public
 
     def __str__(self) -> str:

@@ -69,9 +69,7 @@ class JointEvaluation(Agreement):
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> JointEvaluation:
         if self.by_party and PARTY in self.by:
-            raise ValueError(
-                f"by: the column {PARTY!r} has the name of the parties' groups. Set by_party = false"
-            )
+            raise ValueError(f"by: the column {PARTY!r} names the parties' groups. Set by_party = false")
         self.check_feasible()
         return self
 

@@ -95,9 +95,7 @@ class PartySettings(PublicModel):
                 f"{self.min_colluding}. Raise colluding in the agreement, or lower min_colluding"
             )
         if cost is None:
-            raise InvalidParameter(
-                "the agreement has no guarantee towards another party. Set its colluding to 1"
-            )
+            raise InvalidParameter("the agreement has no guarantee towards other parties. Set colluding to 1")
         if cost.epsilon > self.max_epsilon or cost.delta > self.max_delta:
             towards = "" if cost == agreement.guarantee else " towards another party"
             raise InvalidParameter(

@@ -54,11 +54,10 @@ def simulate(agreement: Agreement, tables: Mapping[str, Any], report: Report = d
     answers = {name: agreement.read_party(name, table) for name, table in tables.items()}
     identities = {name: Identity.generate() for name in (COORDINATOR_NAME, *agreement.parties)}
     agreement = agreement.with_keys({name: str(identity.public) for name, identity in identities.items()})
+    budgets = {name: RunBudget(agreement, name, ledger=None) for name in agreement.parties}
     parties = [
-        PartyRun(
-            agreement, name, identities[name], answers[name], RunBudget(agreement, name, ledger=None), discard
-        )
-        for name in agreement.parties
+        PartyRun(agreement, name, identities[name], answers[name], budget, discard)
+        for name, budget in budgets.items()
     ]
 
     def exchange(stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts | str]:

@@ -66,9 +66,7 @@ class StatePage:
         try:
             server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         except OSError as error:
-            raise InvalidParameter(
-                f"the page cannot be served on port {port}: {error.strerror}. Try another port"
-            ) from None
+            raise InvalidParameter(f"cannot serve on port {port}: {error.strerror}. Try another") from None
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:

@@ -50,12 +50,8 @@ class Witness:
     def to_dict(self) -> dict[str, Any]:
         """Return what `resume` needs: noisy sums, and nothing about the masks of single vectors."""
         sums = [[list(names), words.astype("<u8").tobytes().hex()] for names, words in self._sums]
-        return {
-            "arrived": self._arrived,
-            "answered": sorted(self._answered),
-            "sums": sums,
-            "signed": self._signed,
-        }
+        answered = sorted(self._answered)
+        return {"arrived": self._arrived, "answered": answered, "sums": sums, "signed": self._signed}
 
     def resume(self, content: Mapping[str, Any]) -> None:
         """Continue from another process's `to_dict`."""

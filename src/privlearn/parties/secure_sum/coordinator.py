@@ -135,9 +135,7 @@ class MaskingCoordinator:
         if self._step is Step.MASKED and letter.body[-masks.QUESTION_DIGEST_BYTES :] != self._question_digest:
             raise ProtocolError(f"party {letter.sender} answered another question")
         if self._step is Step.REVEALED and letter.body[-LIST_BYTES:] != list_digest(self._list):
-            raise ProtocolError(
-                f"party {letter.sender} revealed shares for a different list of arrived vectors"
-            )
+            raise ProtocolError(f"party {letter.sender} revealed shares for another list of vectors")
         if self._step is Step.KEYS:
             read_advertised(letter.body, self._session, letter.sender)
 

@@ -100,13 +100,9 @@ class FixedPoint:
     def check(self, values: Array) -> None:
         """Refuse an array that is not a vector, or not within the bound."""
         if values.ndim != 1:
-            raise DataError(
-                f"a party's contribution must be a vector, not an array of {values.ndim} dimensions"
-            )
+            raise DataError(f"a party's contribution must be a vector, not {values.ndim}-dimensional")
         if not np.all(np.abs(values) <= self.bound):  # a comparison with NaN is False
-            raise DataError(
-                "a party's contribution is not finite or exceeds its declared bound: nothing was sent"
-            )
+            raise DataError("a party's contribution is not finite or exceeds its bound. Nothing was sent")
 
     def check_sum(self, total: Words) -> None:
         """Refuse a sum beyond the bound of the vectors and their noise: some vector in it exceeded its own."""

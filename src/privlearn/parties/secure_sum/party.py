@@ -249,9 +249,7 @@ class MaskingParty:
     def _read_inbox(self, body: bytes) -> dict[int, bytes]:
         size = NUMBER.size + box_size(self._session.rounds)
         parts = [body[start : start + size] for start in range(0, len(body), size)]
-        boxes = {
-            NUMBER.unpack(part[: NUMBER.size])[0]: part[NUMBER.size :] for part in parts if len(part) == size
-        }
+        boxes = {NUMBER.unpack_from(part)[0]: part[NUMBER.size :] for part in parts if len(part) == size}
         if len(boxes) != len(parts) or not set(boxes) <= set(self._roster) - {self._number}:
             raise ProtocolError("the inbox of shares is malformed")
         return boxes

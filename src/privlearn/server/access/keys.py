@@ -125,9 +125,7 @@ def insert_key(
     if role not in get_args(Role) or (role in _NAMED) != bool(person) or person in (HOLDER, MONITOR):
         raise InvalidParameter(f"{_WHOSE}. Choose one.")
     if not person.isprintable() or len(person) > _MAX_NAME_LENGTH:
-        raise InvalidParameter(
-            f"a name must be one line of at most {_MAX_NAME_LENGTH} characters. Shorten it."
-        )
+        raise InvalidParameter(f"a name is one line of at most {_MAX_NAME_LENGTH} characters. Shorten it")
     if role not in _LIMITED and datasets is not None:
         raise InvalidParameter(f"a key for the {role} cannot be restricted to data sets. Leave them out.")
     if expires is not None and (expires.tzinfo is None or expires <= now()):

@@ -9,7 +9,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import delete, insert, select, update
 
 from privlearn.budget.storage import excluding, reading
 from privlearn.server.access.keys import Caller, Role, authenticate, caller_of_key, hash_secret
@@ -99,7 +99,7 @@ def _new_login(store: str, rules: SignIn, **who: str | None) -> str:
     too_old = as_text(moment - timedelta(minutes=rules.idle_minutes))
     with excluding(store, "keys") as connection:
         connection.execute(
-            delete(logins).where(or_(logins.c.expires < as_text(moment), logins.c.seen < too_old))
+            delete(logins).where((logins.c.expires < as_text(moment)) | (logins.c.seen < too_old))
         )
         expires = as_text(moment + timedelta(hours=rules.hours))
         connection.execute(
@@ -108,11 +108,9 @@ def _new_login(store: str, rules: SignIn, **who: str | None) -> str:
     return token
 
 
-def _note_seen(store: str, token_hash: str) -> None:
+def _note_seen(store: str, digest: str) -> None:
     with excluding(store, "keys") as connection:
-        connection.execute(
-            update(logins).where(logins.c.token_hash == token_hash).values(seen=as_text(now()))
-        )
+        connection.execute(update(logins).where(logins.c.token_hash == digest).values(seen=as_text(now())))
     _CACHE.forget()
 
 

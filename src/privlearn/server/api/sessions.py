@@ -196,12 +196,9 @@ def _as_json(answers: Predictions) -> bytes:
 
 
 def _as_table(answers: Predictions) -> pa.Table:
-    scores = answers.scores
-    if scores.ndim == 1:
-        score_columns = {"score": scores}
+    if answers.scores.ndim == 1:
+        scores = {"score": answers.scores}
     else:
-        score_columns = {f"score_{k}": column for k, column in enumerate(scores.T)}
+        scores = {f"score_{k}": column for k, column in enumerate(answers.scores.T)}
     probabilities = {f"probability_{name}": column for name, column in answers.probabilities.items()}
-    return pa.table(
-        {"prediction": answers.predictions, **score_columns, **probabilities, "source": answers.sources}
-    )
+    return pa.table({"prediction": answers.predictions, **scores, **probabilities, "source": answers.sources})

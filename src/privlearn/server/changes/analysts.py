@@ -89,9 +89,7 @@ def check_new_analyst(service: Service, name: str) -> None:
         raise Conflict(f"an analyst {name} exists already. Choose another name, or enable that analyst.")
     for other in (*service.owner.analysts, *service.catalogs.console_state.analysts):
         if normalize_name(other) == normalize_name(name):
-            raise Conflict(
-                f"approvals cannot tell this name from that of analyst {other}. Choose another name."
-            )
+            raise Conflict(f"approvals cannot tell this name from {other}'s. Choose another name.")
 
 
 def add_analyst(service: Service, caller: Caller, name: str, title: str = "") -> None:
@@ -158,9 +156,7 @@ def give_share(
     details |= {"epsilon_before": before.epsilon, "delta_before": before.delta} if before else {}
     with change_transaction(service, caller, "gave a share", dataset, **details, reason=reason) as connection:
         if check_new_share(service, analyst, dataset, share, reason) != before:
-            raise Conflict(
-                "this share was changed in the meantime. Look at it again, then repeat the change."
-            )
+            raise Conflict("this share was changed in the meantime. Look at it again and repeat the change.")
         this = (shares.c.analyst == analyst) & (shares.c.dataset == dataset)
         connection.execute(delete(shares).where(this))
         connection.execute(insert(shares).values(analyst=analyst, dataset=dataset, **share.model_dump()))

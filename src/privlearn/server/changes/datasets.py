@@ -117,25 +117,20 @@ def refresh_dataset(
     reason = one_line(reason, "reason")
     made, rows = check_new_version(service, name, table, schema)
     number = made.version().number + 1
-    records = _count(
-        service,
-        name,
-        made.settings_at(made.version(), service.owner.console).model_copy(update={"table": str(rows.path)}),
-        rows.content,
-    )
+    settings = made.settings_at(made.version(), service.owner.console)
+    settings = settings.model_copy(update={"table": str(rows.path)})
+    records = _count(service, name, settings, rows.content)
     details = {"version": number, **_log_details(rows, records), "reason": reason}
     with change_transaction(service, caller, "refreshed a data set", name, **details) as connection:
         if find_editable_dataset(service, name) != made:
-            raise Conflict(
-                "this data set was changed in the meantime. Look at it again, then repeat the change."
-            )
+            raise Conflict("this data set was changed in the meantime. Look again and repeat the change.")
         _check_not_served(service, name, rows.path)
         _insert_version(connection, name, number, rows, records)
     return number
 
 
 def retire_dataset(service: Service, caller: Caller, name: str, reason: str = "") -> None:
-    """Refuse new requests for good. Results stay, and sessions continue to answer.
+    """Refuse new requests permanently. Results stay, and sessions continue to answer.
 
     Requests that wait for approval end within a second (`Watch`); other requests are carried out.
     """

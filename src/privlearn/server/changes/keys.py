@@ -74,15 +74,11 @@ def _check_rotation(connection: Connection, service: Service, key_id: str, overl
     """Return the key, inside a transaction; refuse one that cannot be replaced."""
     found = find_key(connection, key_id)
     if found.caller.role not in ISSUED_ROLES:
-        raise Forbidden(
-            "only keys of analysts and monitors can be created here. Create this one in the shell"
-        )
+        raise Forbidden("only keys of analysts and monitors can be created here. Use the shell for this one")
     if not found.is_valid:
         raise Conflict("this key is no longer valid. Issue a new one")
     if _is_rotated(connection, key_id):
-        raise Conflict(
-            "this key was already rotated and will end. Rotate the key that replaced it, or issue another"
-        )
+        raise Conflict("this key was already rotated. Rotate the key that replaced it, or issue another")
     if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
         raise InvalidParameter(f"overlap: must be 0 to {MAX_OVERLAP_HOURS} hours")
     if found.caller.analyst and find_analyst(service, found.caller.analyst).disabled:

@@ -78,9 +78,7 @@ class Catalog:
     def get(self, caller: Caller, name: str) -> OfferedDataSet:
         """Return a data set; raise NotFound if it does not exist or the caller may not see it."""
         if not self._sees(caller, name):
-            raise NotFound(
-                "there is no such data set, or your key is not for it. List the data sets that you may use."
-            )
+            raise NotFound("there is no such data set for your key. List the data sets that you may use.")
         return self._offered[name]
 
     def find(self, name: str, version: int | None = None) -> OfferedDataSet:

@@ -94,9 +94,7 @@ def _datasets(connection: Connection) -> dict[str, ConsoleDataSet]:
         values = {**row._mapping, "source": Path(row.source), "schema_file": Path(row.schema_file)}
         versions.setdefault(values.pop("dataset"), []).append(Version(**values))
     rows = connection.execute(select(tables.datasets).order_by(tables.datasets.c.name))
-    return {
-        row.name: ConsoleDataSet(**row._mapping, versions=tuple(versions[row.name])) for row in rows.all()
-    }
+    return {row.name: ConsoleDataSet(**row._mapping, versions=tuple(versions[row.name])) for row in rows}
 
 
 def merge(owner: Owner, state: ConsoleState) -> Owner:

@@ -33,9 +33,7 @@ def check_distinct(name: str, others: Iterable[str]) -> None:
     """Refuse a name that differs from another one by upper and lower case only: people would confuse the two."""
     for other in others:
         if other != name and other.lower() == name.lower():
-            raise ValueError(
-                f"{name!r} and {other!r} differ by upper and lower case only. Rename one of them"
-            )
+            raise ValueError(f"{name!r} and {other!r} differ in upper and lower case only. Rename one")
 
 
 Name = Annotated[StrictStr, Field(min_length=1), AfterValidator(check_name)]

@@ -134,9 +134,7 @@ class OfferedDataSet:
     def recipe(self, learner: str) -> Recipe:
         """Return the recipe of an offered learner."""
         if learner not in self.learners:
-            raise NotFound(
-                f"data set {self.name!r} offers no such learner. Use one of {', '.join(self.learners)}"
-            )
+            raise NotFound(f"data set {self.name!r} has no such learner. Use {', '.join(self.learners)}")
         return self.learners[learner]
 
     def first_slot(self, learner: str) -> float:
@@ -161,9 +159,7 @@ class OfferedDataSet:
         """Return the ledger limited to the analyst's share; without a limit for `HOLDER`."""
         share = self.owner.share(analyst, self.name)
         if share is None and analyst != HOLDER:
-            raise Forbidden(
-                f"{analyst} has no share of data set {self.name!r} any more. Ask its holder for one"
-            )
+            raise Forbidden(f"{analyst} has no share of data set {self.name!r} any more. Ask its holder")
         return Ledger(self.owner.server.store, self.name).of_account(analyst, share)
 
     def _read_and_check(self) -> int:

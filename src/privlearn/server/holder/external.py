@@ -148,9 +148,7 @@ class Mail(PublicModel):
     @model_validator(mode="after")
     def _check_encryption(self) -> Mail:
         if self.encryption == "none" and not is_loopback(self.host):
-            raise ValueError(
-                'encryption: must be "starttls" or "tls" unless the mail server is on this machine'
-            )
+            raise ValueError('encryption: must be "starttls" or "tls" unless the server is on this machine')
         if (self.user is None) != (self.password_file is None):
             raise ValueError("user and password_file go together. Give both, or neither")
         return self

@@ -114,9 +114,7 @@ def _batch(rows: Any, fields: list[tuple[int, Any]]) -> pa.RecordBatch:
 
 def _column(cells: list[Any], field: Any) -> pa.Array:
     convert, expected = _CONVERSIONS[field.type]
-    problem = (
-        f"column {field.name!r} of the query holds cells that are not {expected}: correct them or the query"
-    )
+    problem = f"column {field.name!r} of the query has cells that are not {expected}. Correct the query"
     return safely(
         lambda: pa.array([None if cell is None else convert(cell) for cell in cells], type=field.type),
         problem,

@@ -72,9 +72,7 @@ class ServerSettings(PublicModel):
         if ledger is None:
             return None
         if not ledger.startswith("postgresql"):
-            raise ValueError(
-                "must be postgresql://user@host/database. Leave it out for SQLite in the server's directory"
-            )
+            raise ValueError("must be postgresql://user@host/database. Leave it out to use SQLite")
         try:
             return locate(ledger)
         except LedgerError as error:
@@ -86,7 +84,7 @@ class ServerSettings(PublicModel):
             raise ValueError("tls_certificate and tls_key go together. Give both, or neither")
         if not (self.uses_tls or self.behind_proxy or is_loopback(self.host)):
             raise ValueError(
-                'host: keys would be sent in the clear. Give tls_certificate and tls_key, or host = "127.0.0.1", '
+                'host: keys would be sent unencrypted. Give tls_certificate and tls_key, or host = "127.0.0.1", '
                 "or behind_proxy = true if another server does TLS"
             )
         return self
@@ -274,9 +272,7 @@ class Owner(PublicModel):
     @model_validator(mode="after")
     def _has_something_to_serve(self) -> Owner:
         if not self.datasets and not self.console.sources:
-            raise ValueError(
-                "datasets: there is no data set. Add one, [datasets.census], or console.sources to add it from"
-            )
+            raise ValueError("datasets: there is no data set. Add [datasets.NAME], or console.sources")
         return self
 
     @model_validator(mode="after")
@@ -296,9 +292,7 @@ class Owner(PublicModel):
     def approvals(self) -> list[tuple[str, Approval]]:
         """Return the approval rules with the names of their tables in the file."""
         rules = [(f"datasets.{name}", dataset.approval) for name, dataset in self.datasets.items()]
-        return [
-            (table, rule) for table, rule in (*rules, ("console", self.console.approval)) if rule is not None
-        ]
+        return [(table, rule) for table, rule in (*rules, ("console", self.console.approval)) if rule]
 
     def share(self, analyst: str, dataset: str) -> Guarantee | None:
         """Return the analyst's share of a data set, or None."""

@@ -109,9 +109,7 @@ def _pin(settings: SigningToken) -> str:
         except (OSError, UnicodeDecodeError):
             raise InvalidParameter(f"signing_token: cannot read {settings.pin_file}") from None
     if not pin:
-        raise InvalidParameter(
-            f"signing_token: the PIN is missing. Give pin_file, or put it into {PIN_VARIABLE}"
-        )
+        raise InvalidParameter(f"signing_token: the PIN is missing. Give pin_file, or set {PIN_VARIABLE}")
     return pin
 
 

@@ -120,9 +120,7 @@ async def file_form(request: Request, megabytes: int) -> FormData:
     async with large_body(request, megabytes):
         content = await request.body()
         if len(content) > SMALL and request.headers.get("content-type", "").startswith(_URLENCODED):
-            raise TooLarge(
-                "a form without a file is larger than 64 kilobytes. Send it as multipart/form-data."
-            )
+            raise TooLarge("a form without a file is larger than 64 kilobytes. Send multipart/form-data.")
         return await run_heavy(request, _parse, dict(request.scope), content)
 
 

@@ -88,9 +88,7 @@ class FairShare:
             if not isinstance(error, TimeoutError):
                 raise
             if self._taken[name]:
-                raise TooMany(
-                    f"your other requests use all of your {self._what}. Wait until they are answered."
-                ) from None
+                raise TooMany(f"your other requests use all of your {self._what}. Wait for them.") from None
             raise Busy(f"all of the {self._what} are in use. Try again in a few seconds.") from None
 
     def _share_out(self) -> None:
@@ -146,9 +144,7 @@ class Shared:
     def waiting(self, name: str) -> Iterator[None]:
         """Count one more request of this analyst that waits for the end of a job."""
         if self._polls[name] >= self.limits.long_polls:
-            raise TooMany(
-                f"{self.limits.long_polls} of your requests already wait for jobs. Send this one without wait."
-            )
+            raise TooMany(f"{self.limits.long_polls} of your requests wait for jobs. Send this without wait.")
         self._polls[name] += 1
         try:
             yield

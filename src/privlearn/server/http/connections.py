@@ -173,12 +173,7 @@ def connection_class(connections: Connections) -> type[GuardedConnection]:
 def _refusal(status: HTTPStatus, detail: str) -> bytes:
     """Return the bytes of a problem, like `problems.problem`, for a request that was not read."""
     kind = status.phrase.lower().replace(" ", "-")
-    problem = {
-        "type": f"urn:privlearn:{kind}",
-        "title": status.phrase,
-        "status": int(status),
-        "detail": detail,
-    }
+    problem = {"type": f"urn:privlearn:{kind}", "title": status.phrase, "status": status, "detail": detail}
     body = json.dumps(problem).encode()
     again = "Retry-After: 5\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
     head = (

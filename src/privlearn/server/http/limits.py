@@ -68,9 +68,7 @@ class Limiter:
     def count(self, key_id: str) -> None:
         """Count a request with a valid key."""
         if not self._requests.take(key_id):
-            raise TooMany(
-                "this key sends more requests than the holder allows. Wait a few seconds, or send batches."
-            )
+            raise TooMany("this key sends too many requests. Wait a few seconds, or send batches.")
 
 
 class RequestLimit:

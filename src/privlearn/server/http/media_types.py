@@ -42,9 +42,7 @@ def kind_sent(request: Request, allowed: Sequence[str] = KINDS) -> Any:
     kind, _, parameters = header.partition(";")
     kind = kind.strip().lower()
     if kind not in allowed:
-        raise UnknownKind(
-            f"the body's media type is not supported. Send {' or '.join(allowed)}, and set Content-Type."
-        )
+        raise UnknownKind(f"the body's Content-Type is not supported. Send {' or '.join(allowed)}.")
     charset = _charset(parameters)
     if charset not in ("", "utf-8", "utf8", "us-ascii"):
         raise UnknownKind("the charset is not supported. Send text in UTF-8.")
@@ -212,9 +210,7 @@ def rows_from_objects(rows: Sequence[Any], schema: Schema, max_rows: int) -> pa.
 
 def _column(name: str, cells: Sequence[Any], schema: Schema) -> pa.Array:
     kind = arrow_type(schema, name)
-    message = (
-        f"column {name!r} has cells that are not {_TYPE_NAMES[kind]}. Correct them, or write null for gaps."
-    )
+    message = f"column {name!r} has cells that are not {_TYPE_NAMES[kind]}. Correct them, or write null."
     return safely(lambda: pa.array(cells, kind), message)
 
 

@@ -146,9 +146,7 @@ class JobKind(ABC, Generic[Fields, Calibrated]):
         except ValidationError as error:
             errors = error.errors(include_url=False, include_input=False, include_context=False)
         reasons = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in errors]
-        raise InvalidParameter(
-            f"the fields of {self.title} are not valid. Correct them: {'; '.join(reasons)}"
-        )
+        raise InvalidParameter(f"the fields of {self.title} are invalid. Correct them: {'; '.join(reasons)}")
 
     def fill_defaults(self, fields: Fields, offered: OfferedDataSet) -> Fields:
         """Return the fields with the data set's defaults where the request has none."""
@@ -237,9 +235,7 @@ def register_job_kind(kind: Kind) -> Kind:
     if not re.fullmatch("[a-z][a-z_]{0,19}", kind.name):
         raise InvalidParameter(f"{kind.name!r} is not a valid name. Use up to 20 lower-case letters and _.")
     if reserved := _COMMON_FIELDS & set(kind.fields.model_fields):
-        raise InvalidParameter(
-            f"every job already has the fields {', '.join(sorted(reserved))}. Use different names."
-        )
+        raise InvalidParameter(f"every job has the fields {', '.join(sorted(reserved))}. Use other names.")
     registered = JOB_KINDS.setdefault(kind.name, kind)
     if type(registered) is not type(kind):
         raise InvalidParameter(f"there is already a kind of job {kind.name!r}. Use a different name.")

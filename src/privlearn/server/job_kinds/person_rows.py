@@ -73,9 +73,7 @@ class PersonRows:
         indices, sizes = (np.concatenate(parts) for parts in zip(*found, strict=True))
         if person is None:
             return count(indices, cells, sizes / self._schema.rows_per_person)
-        return count(
-            indices, cells, sizes * weights_of_persons(concatenate_tables(owners).column(0), person)[0]
-        )
+        return count(indices, cells, sizes * weights_of_persons(concatenate_tables(owners)[0], person)[0])
 
     def raw_rows(self) -> Any:
         """Return the bare rows, for a reader that weighs persons by the schema itself.

@@ -95,9 +95,7 @@ def _check_options(mechanism: str, points: Points | None) -> None:
     if mechanism not in SESSION_MECHANISMS:
         raise InvalidParameter(f"mechanism must be one of {', '.join(SESSION_MECHANISMS)}.")
     if points is not None and mechanism != "model":
-        raise InvalidParameter(
-            f"a session with mechanism {mechanism} takes no public points. Leave them out."
-        )
+        raise InvalidParameter(f"a session with mechanism {mechanism} takes no public points. Omit them.")
     if isinstance(points, pa.Table) and points.num_rows > MAX_POINTS:
         raise TooLarge(f"{points.num_rows} public points are more than {MAX_POINTS}. Send fewer points.")
 
@@ -139,11 +137,8 @@ def _cached_estimate(
 
 def _as_json(forecast: Forecast) -> dict[str, Any]:
     points = (forecast.at(epsilon=float(epsilon)) for epsilon in _CURVE_EPSILONS)
-    curve = [
-        {"epsilon": point.guarantee.epsilon}
-        | {name: getattr(point, name) for name in ("noise", "margin", "lost", "verdict")}
-        for point in points
-    ]
+    names = ("noise", "margin", "lost", "verdict")
+    curve = [{"epsilon": at.guarantee.epsilon} | {name: getattr(at, name) for name in names} for at in points]
     # JSON has no infinite numbers.
     record: dict[str, Any] = to_jsonable_python(forecast.to_dict() | {"curve": curve}, inf_nan_mode="null")
     return record

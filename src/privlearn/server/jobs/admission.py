@@ -27,11 +27,9 @@ MAX_FIELD_BYTES = 16 * 1024
 def check_request(kind: AnyJobKind, request: JobRequest) -> None:
     """Refuse points that the kind does not take, and fields and texts that are too long."""
     if request.points is not None and not kind.takes_points:
-        raise InvalidParameter(f"{kind.title} takes no public points. Leave them out.")
+        raise InvalidParameter(f"{kind.title} takes no public points. Omit them.")
     if len(json.dumps(dict(request.fields))) > MAX_FIELD_BYTES:
-        raise TooLarge(
-            f"the fields are longer than {MAX_FIELD_BYTES} bytes as JSON. Send fewer or shorter ones."
-        )
+        raise TooLarge(f"the fields are longer than {MAX_FIELD_BYTES} bytes as JSON. Send shorter ones.")
     for name, length in MAX_TEXT_LENGTHS.items():
         text = getattr(request, name)
         if len(text) > length or not text.isprintable():

@@ -202,9 +202,7 @@ class Approvals:
         if caller.role != "approver":
             raise Forbidden("only approvers may decide. Use an approver's key.")
         if len(reason) > MAX_REASON_LENGTH or not reason.isprintable():
-            raise InvalidParameter(
-                f"reason must be one line of at most {MAX_REASON_LENGTH} characters. Shorten it."
-            )
+            raise InvalidParameter(f"reason must be one line of at most {MAX_REASON_LENGTH} characters")
         if decision == "decline" and not reason:
             raise InvalidParameter("reason is required to decline. The analyst reads it.")
         job, offered = self._find(caller, job_id)

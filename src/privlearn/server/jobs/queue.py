@@ -269,18 +269,14 @@ def _find_submission(connection: Connection, analyst: str, request: JobRequest, 
     same = (jobs.c.analyst == analyst) & (jobs.c.idempotency_key == key)
     row = connection.execute(select(*_COLUMNS).where(same)).one_or_none()
     if row is not None and row.request_digest != job_kind(request.kind).digest(request):
-        raise Conflict(
-            "this idempotency key was used for a different request. Use a new key for a new request."
-        )
+        raise Conflict("this idempotency key was used for a different request. Use a new key.")
     return None if row is None else _as_job(row)
 
 
 def _check_quota(connection: Connection, analyst: str, trial: bool, limits: Limits) -> None:
     own = select(func.count()).select_from(jobs).where(jobs.c.analyst == analyst)
     if (connection.scalar(own.where(jobs.c.state.in_(NOT_BEGUN))) or 0) >= limits.waiting_jobs:
-        raise TooMany(
-            f"{limits.waiting_jobs} of your jobs are already waiting. Try again when one has ended."
-        )
+        raise TooMany(f"{limits.waiting_jobs} of your jobs are already waiting. Try again when one ends.")
     maximum, what = (
         (limits.trials_per_day, "on synthetic rows") if trial else (limits.jobs_per_day, "on the records")
     )

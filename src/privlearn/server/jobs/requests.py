@@ -207,12 +207,6 @@ def join_predictions(parts: Sequence[Predictions]) -> Predictions:
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("predictions", "scores", "sources")
     )
-    return Predictions(
-        predictions,
-        scores,
-        sources,
-        {
-            name: np.concatenate([part.probabilities[name] for part in parts])
-            for name in parts[0].probabilities
-        },
-    )
+    names = parts[0].probabilities
+    probabilities = {name: np.concatenate([part.probabilities[name] for part in parts]) for name in names}
+    return Predictions(predictions, scores, sources, probabilities)

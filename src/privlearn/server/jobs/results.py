@@ -70,7 +70,7 @@ def content_of(store: str, result_id: str) -> bytes:
 
 
 def close_session(store: str, session_id: str) -> None:
-    """Close a session for good and free what it answers from; its cost stands."""
+    """Close a session permanently and free what it answers from; its cost stands."""
     with excluding(store, f"session {session_id}") as connection:
         this = update(results).where(results.c.id == session_id, results.c.closed.is_(False))
         if not connection.execute(this.values(closed=True, content=None)).rowcount:

@@ -20,17 +20,13 @@ router = page_router()
 
 @router.get("/approvals")
 def approvals(visit: RequestReader, before: Before) -> Response:
-    found = list_page(
-        lambda limit: visit.service.approvals.waiting(visit.caller, limit, before), before, lambda job: job.id
-    )
+    found = list_page(lambda limit: visit.service.approvals.waiting(visit.caller, limit, before), before)
     return visit.render("approvals.html", waiting=found)
 
 
 @router.get("/requests")
 def requests(visit: RequestReader, before: Before) -> Response:
-    found = list_page(
-        lambda limit: visit.service.jobs(visit.caller, limit, before), before, lambda job: job.id
-    )
+    found = list_page(lambda limit: visit.service.jobs(visit.caller, limit, before), before)
     return visit.render("requests.html", requests=found)
 
 

@@ -58,11 +58,8 @@ def column_views(schema: Schema) -> list[ColumnView]:
 
 def target_range(target: Target) -> str:
     if target.bounds is None:
-        return (
-            " or ".join(map(str, target.classes))
-            if len(target.classes) < 8
-            else f"{len(target.classes)} classes"
-        )
+        count = len(target.classes)
+        return " or ".join(map(str, target.classes)) if count < 8 else f"{count} classes"
     unit = f" {target.unit}" if target.unit else ""
     return f"a number from {_plain(target.bounds[0])} to {_plain(target.bounds[1])}{unit}"
 
@@ -123,9 +120,7 @@ def _range(column: AnyColumn) -> str:
             other = "" if column.unknown == "refuse" else "; others count as unknown"
             return " < ".join(map(_text, column.values)) + other
         case CategoryColumn():
-            other = {"refuse": "", "zero": "; others count as unknown", "other": ", or another"}[
-                column.unknown
-            ]
+            other = {"refuse": "", "zero": "; others are unknown", "other": ", or another"}[column.unknown]
             return ", ".join(map(_text, column.values)) + other
         case TextColumn():
             return "any words"

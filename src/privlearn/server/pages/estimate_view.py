@@ -96,9 +96,7 @@ def _properties(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _figure(curve: Sequence[Mapping[str, Any]], requested: float) -> Figure:
     """Return the figure of the share of the gain that is lost; more than all of it is drawn at the upper edge."""
-    points = [
-        (entry["epsilon"], 1.0 if entry["lost"] is None else min(entry["lost"], 1.0)) for entry in curve
-    ]
+    points = [(row["epsilon"], 1.0 if row["lost"] is None else min(row["lost"], 1.0)) for row in curve]
     begin, end = points[0][0], points[-1][0]
     rows = [[_short(entry["epsilon"]), _share(entry["lost"]), entry["verdict"]] for entry in curve[::2]]
     return Figure(

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequ
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -67,7 +68,9 @@ class ListPage(Generic[Item]):
 
 
 def list_page(
-    look_up: Callable[[int], Sequence[Item]], before: str | None, name: Callable[[Item], str]
+    look_up: Callable[[int], Sequence[Item]],
+    before: str | None,
+    name: Callable[[Item], str] = attrgetter("id"),
 ) -> ListPage[Item]:
     """Return the items that fit on a page; ``look_up`` gets the number of items to find."""
     found = look_up(SIZE + 1)
@@ -258,9 +261,7 @@ def is_form_token(text: str) -> bool:
 def check_form_token(text: str) -> str:
     """Return the token of a form that was sent; refuse a form that is not from this server."""
     if not is_form_token(text):
-        raise InvalidParameter(
-            "this form is not from this server. Open the page again, check it, then press the button."
-        )
+        raise InvalidParameter("this form is not from this server. Open the page again and check it.")
     return text
 
 

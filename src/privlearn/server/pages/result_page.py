@@ -107,9 +107,7 @@ def releases(visit: Visitor, before: Before) -> Response:
 def results_of(visit: Visit, kind: str, before: str | None) -> ListPage[ResultInfo]:
     """Return one page of the results of a kind of job."""
     return list_page(
-        lambda limit: visit.service.results(visit.caller, kind, limit=limit, before=before),
-        before,
-        lambda found: found.id,
+        lambda limit: visit.service.results(visit.caller, kind, limit=limit, before=before), before
     )
 
 

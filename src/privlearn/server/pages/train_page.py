@@ -45,9 +45,7 @@ from privlearn.server.service import Service
 router = page_router()
 
 _MODELS = {"logistic": "logistic regression", "svm": "support vector machine", "regression": "regression"}
-_SENT_BEFORE = (
-    "This form was already sent with other values. To request these as well, press the button again."
-)
+_SENT_BEFORE = "This form was already sent with other values. To request these too, press the button again."
 
 
 @router.get("/desk/{name}/train")

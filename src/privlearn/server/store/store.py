@@ -90,9 +90,7 @@ def settle(store: str, lost: Mapping[str, Amount]) -> dict[str, Guarantee]:
     datasets = Ledger.datasets(store)
     for name in lost:
         if name not in datasets:
-            raise InvalidParameter(
-                f"there is no data set {name!r} in this ledger. It has {', '.join(datasets)}."
-            )
+            raise InvalidParameter(f"the ledger has no data set {name!r}. It has {', '.join(datasets)}")
     _end_open_work(store)
     spent = {name: _spend(Ledger.open(store, name), lost.get(name)) for name in datasets}
     events.record(store, HOLDER, "settled a restored backup")

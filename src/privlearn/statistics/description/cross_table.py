@@ -67,8 +67,5 @@ def format_count(estimate: Estimate) -> str:
 
 def _cell(count: Estimate, total: float) -> str:
     text = format_count(count)
-    return (
-        text
-        if text.startswith("too noisy") or total <= 0.0
-        else f"{text}, {100.0 * count.value / total:.1f} %"
-    )
+    has_share = total > 0.0 and not text.startswith("too noisy")
+    return f"{text}, {100.0 * count.value / total:.1f} %" if has_share else text

@@ -162,9 +162,7 @@ def tail_and_reach(
         p_value = 2.0 * float(special.ndtr(-abs(value) / deviation)) if deviation else float(value == 0.0)
         return p_value, _NORMAL * deviation
     source = np.random.default_rng(_SEED)
-    drawn = sum(
-        (coefficient * noise.draw(source, (_DRAWS,)) for coefficient in coefficients), start=np.zeros(_DRAWS)
-    )
+    drawn = sum((factor * noise.draw(source, (_DRAWS,)) for factor in coefficients), start=np.zeros(_DRAWS))
     spread = max(sampling, 1e-12 * float(np.std(drawn)))
     tails = special.ndtr((drawn - abs(value)) / spread) + special.ndtr((-drawn - abs(value)) / spread)
     errors = np.abs(drawn + spread * source.standard_normal(_DRAWS))

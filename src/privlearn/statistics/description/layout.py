@@ -114,9 +114,7 @@ def check_crosses(schema: Schema, crosses: Sequence[tuple[str, str]]) -> None:
     columns = described_columns(schema)
     for cross in crosses:
         if len(cross) != 2 or cross[0] == cross[1]:
-            raise InvalidParameter(
-                "a cross table has two different columns, such as ('smoker', 'readmitted')"
-            )
+            raise InvalidParameter("a cross table has two different columns, such as ('smoker', 'ill')")
         for name in cross:
             if name not in columns:
                 raise InvalidParameter(f"the schema has no column {name!r}{did_you_mean(name, columns)}")

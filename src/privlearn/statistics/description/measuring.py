@@ -85,13 +85,8 @@ def describe(
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure random bits. Other values are for tests; the certificate then states "not private".
     """
-    request = CountsRequest(
-        Guarantee(epsilon, delta, neighbours),
-        expected_records,
-        ledger,
-        accept_weak_privacy,
-        randomness_from(random_state),
-    )
+    guarantee, randomness = Guarantee(epsilon, delta, neighbours), randomness_from(random_state)
+    request = CountsRequest(guarantee, expected_records, ledger, accept_weak_privacy, randomness)
     schema = as_schema(schema)
     cells, weights, persons = read_cells(without_part(table), schema)
     total = request.total(persons)
@@ -130,9 +125,7 @@ def measure(
     start = 0
     for block in cells.blocks():
         rows = slice(start, start + number_of_rows(block))
-        indices = {
-            name: _cell_indices(column, block[name], described[name]) for name, column in columns.items()
-        }
+        indices = {name: _cell_indices(one, block[name], described[name]) for name, one in columns.items()}
         counts = _count_block(layout, indices, None if weights is None else weights[rows])
         exact = [total + more for total, more in zip(exact, counts, strict=True)] if exact else counts
         start = rows.stop
@@ -146,11 +139,8 @@ def _count_block(layout: CountsLayout, indices: dict[str, CellIndices], weights:
     columns = [count(index, len(middles_of(described[name])) + 2, weights) for name, index in indices.items()]
     pairs = layout.about["pairs"]
     products = [_products(layout, indices, one, other, weights) for one, other in pairs]
-    return [
-        *columns,
-        *products,
-        *(_cross(layout, indices, cross, weights) for cross in layout.about["crosses"]),
-    ]
+    crosses = [_cross(layout, indices, cross, weights) for cross in layout.about["crosses"]]
+    return [*columns, *products, *crosses]
 
 
 def _cross(

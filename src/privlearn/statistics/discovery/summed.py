@@ -134,9 +134,7 @@ class Candidates:
         for name in self.draft.lists:
             counts, deviation = next(noisy)
             frequent = counts > MIN_LISTED * deviation
-            lists[name] = [
-                value for value, is_listed in zip(self.values[name], frequent, strict=True) if is_listed
-            ]
+            lists[name] = [value for value, keep in zip(self.values[name], frequent, strict=True) if keep]
         return self.draft.complete({bound: ends[bound] for bound in self.draft.bounds}, lists, receipt)
 
     def _edges(self, name: str) -> Array:
@@ -156,15 +154,11 @@ class DiscoveredSchema(CountsFile):
 
     def __post_init__(self) -> None:
         if self.about.get("kind") != self.kind:
-            raise ReleaseError(
-                "this file does not hold bounds and lists. Load it with the class of its kind."
-            )
+            raise ReleaseError("this file has no bounds and lists. Load it with the class of its kind.")
         if self.run is not None:
             agreed = json.loads(self.run.plan)
             if any(agreed.get(part) != self.about[part] for part in ("draft", "candidates", "between")):
-                raise VerificationError(
-                    "the file names other candidates than the plan of its run. Do not use it."
-                )
+                raise VerificationError("the file has other candidates than its run. Do not use it.")
 
     @cached_property
     def draft(self) -> SchemaDraft:

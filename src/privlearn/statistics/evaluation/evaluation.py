@@ -182,10 +182,9 @@ class Evaluation(CountsFile):
     def groups(self) -> list[GroupResult]:
         """Return the errors in each group of the columns in ``by``, in the schema's order."""
         first = len(self.tables) - len(self.about["by"])
+        by = enumerate(self.about["by"].items(), start=first)
         return [
-            result
-            for index, (column, values) in enumerate(self.about["by"].items(), start=first)
-            for result in self._group_results(column, values, index)
+            result for index, (column, values) in by for result in self._group_results(column, values, index)
         ]
 
     def best_threshold(self, *, false_positive: float = 1.0, false_negative: float = 1.0) -> float:

@@ -107,13 +107,8 @@ def evaluate(
     >>> 0.4 < result["auc"].value < 0.6
     True
     """
-    request = CountsRequest(
-        Guarantee(epsilon, delta, neighbours),
-        expected_records,
-        ledger,
-        accept_weak_privacy,
-        randomness_from(random_state),
-    )
+    guarantee, randomness = Guarantee(epsilon, delta, neighbours), randomness_from(random_state)
+    request = CountsRequest(guarantee, expected_records, ledger, accept_weak_privacy, randomness)
     model = release_of(model)
     schema = schema_of(model, schema)
     assert schema.target is not None

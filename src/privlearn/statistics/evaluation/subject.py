@@ -184,9 +184,7 @@ def _scikit_learn(model: Any, target: Target) -> Subject:
         columns = order[1] if len(order) == 2 else order
         return Subject(title, _row_by_row(target, lambda rows: model.predict_proba(rows)[:, columns]))
     if not hasattr(model, "decision_function"):
-        raise InvalidParameter(
-            f"{title} has neither predict_proba nor decision_function. Pass a model with one of them."
-        )
+        raise InvalidParameter(f"{title} needs predict_proba or decision_function. Pass another model.")
     if len(order) == 2:
         sign = 1.0 if order[1] == 1 else -1.0
         scores = _row_by_row(target, lambda rows: sign * model.decision_function(rows))
