@@ -67,7 +67,11 @@ def test_progress_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     monkeypatch.setattr("privlearn.estimators.training_rows.PROGRESS_DELAY_SECONDS", 0.0)
     PrivateLogisticRegression(classes=[0, 1], **settings).fit(X, Y)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # as in a shell or a notebook
+    # As in a notebook, whose file stores what is shown.
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    PrivateLogisticRegression(classes=[0, 1], **settings).fit(X, Y)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)  # as in a shell
     PrivateLogisticRegression(classes=[0, 1], **settings).fit(X, Y)
     assert "iteration" in capsys.readouterr().err
     PrivateLogisticRegression(classes=[0, 1], progress=False, **settings).fit(X, Y)

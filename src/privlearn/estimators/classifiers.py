@@ -125,7 +125,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
     accept_weak_privacy : bool, default=False
         Allows an epsilon above 20 or a delta of at least 1/n; the release then states that it is hardly private.
     progress : bool or callable, optional
-        True shows the iterations on standard error, the default in interactive sessions after two seconds.
+        True shows the iterations on standard error, the default in a shell on a terminal after two seconds.
         A function is called with (problem, number of problems, iteration). All of it depends on the records.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits. Anything else is for tests and experiments, and the release is marked "not private".

@@ -390,9 +390,9 @@ def _some(weights: Array | None, indices: RowIndices) -> Array | None:
 def progress_display(progress: Progress | bool | None) -> Progress | None:
     """PRIVATE: return what to call after each iteration.
 
-    By default iterations are shown in an interactive session (a shell or a notebook) after two seconds.
+    By default iterations are shown in a shell on a terminal after two seconds; a notebook would store them in its file.
     """
-    if progress is None and hasattr(sys, "ps1"):
+    if progress is None and hasattr(sys, "ps1") and sys.stderr.isatty():
         start = time.monotonic() + PROGRESS_DELAY_SECONDS
         return lambda *news: show_progress(*news) if time.monotonic() >= start else None
     return show_progress if progress is True else progress or None

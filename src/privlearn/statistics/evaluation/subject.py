@@ -153,9 +153,8 @@ def _row_by_row(target: Target, score: Callable[[Any], Any]) -> Callable[[Any], 
         rows = rows if hasattr(rows, "shape") else as_table(rows)
         if rows.shape[0] > MANY_ROWS:
             warnings.warn(
-                f"each of {rows.shape[0]:,} rows is scored alone, which takes some milliseconds each. If no score "
-                "depends on other rows, pass scores=model.predict_proba(X)[:, 1] in place of the model, or all "
-                "columns for more classes",
+                "each row is scored alone, which takes some milliseconds each. If no score depends on other rows, "
+                "pass scores=model.predict_proba(X)[:, 1] in place of the model, or all columns for more classes",
                 stacklevel=2,
             )
         outputs = [np.asarray(score(_row(rows, index))) for index in range(rows.shape[0])]
