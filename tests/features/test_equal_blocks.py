@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from privlearn.features import (
     CallableKernel,
     FourierFeatures,
     LandmarkFeatures,
+    ScatteringFeatures,
     UnitLandmarkFeatures,
     feature_map,
     kernel_from_name,
@@ -49,6 +51,16 @@ def test_one_row_more_moves_no_other_by_a_bit(kind: str, points: int, columns: i
     assert_array_equal(of(rows[1:]), whole[1:])
     assert_array_equal(of(rows[::-1]), whole[::-1])
     assert_array_equal(of(rows[5:6]), whole[5:6])
+
+
+def test_images_have_the_same_features_after_a_first_use_with_other_threads() -> None:
+    """A size of blocks that two threads of BLAS treat alike may not be one that a single thread does."""
+    mapped, images = ScatteringFeatures((28, 28)), np.random.default_rng(0).integers(0, 256, (70, 28, 28))
+    with threadpool_limits(2, user_api="blas"):
+        first = mapped.transform(images)
+    with threadpool_limits(1, user_api="blas"):
+        assert_array_equal(mapped.transform(images), first)
+        assert_array_equal(mapped.transform(images[3:]), first[3:])
 
 
 def test_a_product_that_treats_places_differently_is_asked_row_by_row(

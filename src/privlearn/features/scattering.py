@@ -87,7 +87,9 @@ class ScatteringFeatures(PublicMap):
         self.dimension = self.projections or self.n_coefficients
 
     def _fill(self, X: Any, out: Any) -> None:
-        out[:] = in_equal_blocks(self._block, X, BLOCK)
+        # Which products treat equal rows alike depends on the number of threads, and is tested once.
+        with one_blas_thread():
+            out[:] = in_equal_blocks(self._block, X, BLOCK)
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
