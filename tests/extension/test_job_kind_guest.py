@@ -532,7 +532,7 @@ def test_registering() -> None:
     with pytest.raises(InvalidParameter, match="not a valid name"):
         register_job_kind(type("Other", (Count,), {"name": "no/kind"})())
     taken = type("Taken", (CountFields,), {"__annotations__": {"epsilon": float}})
-    with pytest.raises(InvalidParameter, match="every job already has the fields epsilon"):
+    with pytest.raises(InvalidParameter, match="every job has the fields epsilon"):
         register_job_kind(type("Other", (Count,), {"name": "other", "fields": taken})())
 
 
