@@ -56,7 +56,7 @@ def test_a_saved_curvature_verifies_and_names_its_release(neighbours: str, tmp_p
     assert loaded.release_sha256 == release.digest
     assert np.array_equal(loaded.hessian, found.hessian)
     assert np.array_equal(loaded.gradients, found.gradients)
-    assert "hessian noise scale" in proven.certificate.facts
+    assert "hessian noise scale" in proven.certificate.properties
     assert "The release they belong to has its own price" in str(proven.certificate)
 
 

@@ -82,7 +82,7 @@ def test_without_a_curvature_objective_perturbation_is_bounded_on_every_table() 
     bound = intervals(release, kind="privacy")
     known = intervals(release, bought(release, X, y), kind="privacy")
     assert bound.uncertainty.is_bound
-    assert "Wider than needed" in bound.meaning
+    assert "would make them narrower" in bound.meaning
     widths = [found.linear(np.eye(4), "abcd").upper for found in (bound, known)]
     assert np.all(widths[0] > widths[1])
     mechanism: Any = release.certificate.mechanism

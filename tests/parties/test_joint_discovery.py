@@ -155,7 +155,9 @@ def test_the_receipt_is_checked_and_the_price_is_in_every_release(
     release = train_together(agreement, TABLES)
     release.save(tmp_path / "model.privlearn")
     assert (
-        verify(tmp_path / "model.privlearn").facts["with schema"].startswith("(epsilon = 6, delta = 2e-05)")
+        verify(tmp_path / "model.privlearn")
+        .properties["with schema"]
+        .startswith("(epsilon = 6, delta = 2e-05)")
     )
     (receipt,) = found.schema.private_bounds
     assert isinstance(receipt, JointPrivateBounds)

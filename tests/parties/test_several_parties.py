@@ -94,7 +94,7 @@ def test_the_release_says_so_and_verifies(tmp_path: Path) -> None:
     proven = verify(tmp_path / "joint.privlearn")
     assert proven.certificate.mechanism.task.parties_per_person == 2
     assert "lie with at most 2 parties" in proven.certificate.mechanism.covers
-    assert "up to 2" in proven.facts["meaning"]
+    assert "up to 2" in proven.properties["meaning"]
 
 
 def test_less_noise_than_for_so_many_parties_is_found(tmp_path: Path) -> None:

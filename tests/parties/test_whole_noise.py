@@ -78,7 +78,9 @@ def noisy(agreement: Any, seed: int, rounds: int = 1) -> Array:
     answers, sent = NoisyAnswers(agreement, SeededRandomness(seed)), []
     for number in range(rounds):
         question = agreement.mechanism.question(number)
-        sent.append(agreement.encoding(question).decode(answers.words(question, np.zeros(question.length))))
+        sent.append(
+            agreement.encoding(question).decode(answers.noisy_words(question, np.zeros(question.length)))
+        )
     return np.array(sent)
 
 
@@ -109,10 +111,10 @@ def test_what_was_drawn_once_survives_a_crash() -> None:
     agreement = agreement_of(algorithm="psgd", rounds=2)
     question = agreement.mechanism.question(0)
     before, after = NoisyAnswers(agreement, SeededRandomness(1)), NoisyAnswers(agreement, SeededRandomness(2))
-    before.words(question, np.zeros(question.length))
-    after.resume(before.to_list())
-    after.words(question, np.zeros(question.length))
-    assert after.to_list() == before.to_list() is not None
+    before.noisy_words(question, np.zeros(question.length))
+    after.resume(before.stored_noise())
+    after.noisy_words(question, np.zeros(question.length))
+    assert after.stored_noise() == before.stored_noise() is not None
 
 
 class Memory:
@@ -150,7 +152,7 @@ def test_a_party_started_again_goes_on_with_it(tmp_path: Path) -> None:
     answered = next(kept for kept in memory.contents if kept["noise"] is not None and kept["begun"] is None)
     answered["budget"]["answered"] = sorted(wire.parties["north"]._budget.answered)
     again = started(Memory(answered))
-    assert again._noise.to_list() == answered["noise"] == memory.contents[-1]["noise"]
+    assert again._noise.stored_noise() == answered["noise"] == memory.contents[-1]["noise"]
 
 
 def test_a_sum_has_capacity_for_everybodys_noise() -> None:
@@ -175,7 +177,7 @@ def test_what_is_beyond_the_bound_is_refused() -> None:
     question = agreement.mechanism.question(0)
     for value in (2.0 * question.bound, math.nan):
         with pytest.raises(DataError, match="Nothing was sent"):
-            NoisyAnswers(agreement).words(question, np.full(question.length, value))
+            NoisyAnswers(agreement).noisy_words(question, np.full(question.length, value))
 
 
 def test_words_are_taken_modulo_the_sums_range() -> None:

@@ -244,7 +244,7 @@ def test_who_was_told_another_list_does_not_sign(deceived: list[str]) -> None:
         made = wire.coordinator.train()
         assert isinstance(made, Release)
         run = record_of(made)
-        assert run.facts["attested"] == "south, west; not by north"
+        assert run.properties["attested"] == "south, west; not by north"
         assert wire.parties["north"].release is None
 
 

@@ -75,7 +75,7 @@ def test_gaussian_noise_is_just_as_hard() -> None:
 def test_numbers_are_rounded_upwards() -> None:
     meaning = meaning_of(Guarantee(1.0, 1e-6), GaussianCurve(0.27001))
     assert meaning is not None
-    assert "mu = 0.271," in meaning.facts["Gaussian privacy"]
+    assert "mu = 0.271," in meaning.properties["Gaussian privacy"]
 
 
 @pytest.mark.parametrize("name", [*NAMES, *(f"session {name}" for name in SESSIONS)])
@@ -84,7 +84,7 @@ def test_every_file_says_it(name: str) -> None:
     proven = verify(release_file(name) if mechanism == name else session_certificate(mechanism))
     meaning = proven.certificate.meaning
     assert meaning is not None
-    assert meaning.facts.items() <= proven.certificate.facts.items()
+    assert meaning.properties.items() <= proven.certificate.properties.items()
     both = proven.certificate.together
     stated = meaning_of(both)
     assert stated is not None

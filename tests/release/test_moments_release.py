@@ -51,9 +51,9 @@ def test_every_target_has_a_file_that_verifies(moments: Moments, tmp_path: Path)
         assert (proven.claimed, proven.is_private) == (AGREEMENT.guarantee, True)
         assert proven.recomputed <= AGREEMENT.guarantee
         assert proven.run == moments.run is not None
-        assert "count the claim of one of them" in proven.facts["paid once"]
-        assert moments.model_digest[:12] in proven.facts["paid once"]
-        assert proven.facts["paid once"] in proven.certificate.to_dict()["covers"]
+        assert "count the claim of one of them" in proven.properties["paid once"]
+        assert moments.model_digest[:12] in proven.properties["paid once"]
+        assert proven.properties["paid once"] in proven.certificate.to_dict()["covers"]
         expected = moments.model(target).predict(TABLES["north"])
         read = Release.load(tmp_path / f"{target}.privlearn").model
         np.testing.assert_allclose(read.predict(TABLES["north"]), expected)
@@ -62,7 +62,7 @@ def test_every_target_has_a_file_that_verifies(moments: Moments, tmp_path: Path)
 def test_it_is_a_release_like_others(moments: Moments) -> None:
     release = Release.from_moments(moments, "education_years", regularization=0.5)
     assert release.certificate.task.regularization == 0.5
-    assert release.certificate.facts["records in the plan"] == f"{sum(SIZES.values())} (public)"
+    assert release.certificate.properties["records in the plan"] == f"{sum(SIZES.values())} (public)"
     refined = Release.from_bytes(release.refined([Round(2)]).to_bytes())
     assert refined.origin.digest == release.digest
     assert b"education_years" in export_release(release, "json")

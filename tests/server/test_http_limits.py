@@ -13,7 +13,7 @@ import pytest
 from privlearn.server import TooMany
 from privlearn.server.http import Limiter
 from privlearn.server.http.limits import ALWAYS, WITH_TLS
-from privlearn.server.timing import Buckets
+from privlearn.server.token_buckets import Buckets
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

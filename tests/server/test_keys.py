@@ -23,7 +23,7 @@ from privlearn.server.holder import Limits, SignIn
 from privlearn.server.http import callers
 from privlearn.server.http.capacity import Shared
 from privlearn.server.store import open_store
-from privlearn.server.timing import TtlCache
+from privlearn.server.ttl_cache import TtlCache
 from tests.support.raw_store import execute
 from tests.support.service_support import load_clinic
 
@@ -209,7 +209,7 @@ def test_a_store_that_is_gone_lets_nobody_in(file: str) -> None:
 
 def test_what_is_remembered_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("privlearn.server.timing.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("privlearn.server.ttl_cache.time.monotonic", lambda: clock[0])
     remembered: TtlCache[str, int] = TtlCache(seconds=5.0, max_entries=2)
     assert remembered.get("a", lambda: 1) == 1
     clock[0] += 4.9
@@ -226,7 +226,7 @@ def test_what_is_remembered_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch
 
 def test_one_caller_looks_a_value_up_before_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("privlearn.server.timing.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("privlearn.server.ttl_cache.time.monotonic", lambda: clock[0])
     remembered: TtlCache[str, int] = TtlCache(seconds=5.0, max_entries=2)
     assert not remembered.claim("a")
     remembered.get("a", lambda: 1)

@@ -67,8 +67,11 @@ def test_no_size_is_refused_and_none_shows(
             public.add(json.dumps(session.certificate.to_dict()))
             assert session.certificate.records == EXPECTED
     assert len(public) == 1
-    assert f"{EXPECTED} (public; how many there are is not)" in session.certificate.facts["expected records"]
-    assert "How many records there are is covered too" in session.certificate.facts["covers"]
+    assert (
+        f"{EXPECTED} (public; how many there are is not)"
+        in session.certificate.properties["expected records"]
+    )
+    assert "How many records there are is covered too" in session.certificate.properties["covers"]
 
 
 def test_all_labels_alike_are_not_refused(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ MUTANTS = [
     Mutant("intervals: the second noise is forgotten", "privlearn.explain.uncertainty:Uncertainty._noise_rows", "self._second_deviation", "0.0", HELD),
     Mutant("intervals: no bootstrap", "privlearn.explain.uncertainty:Uncertainty._half_widths", "np.resize(ratios, errors.shape)", "np.ones_like(errors)", HELD),
     Mutant("intervals: the bootstrap draws half of the noise", "privlearn.explain.simulated_errors:symmetric_noise", "generator.normal(0.0, scale, size)", "generator.normal(0.0, 0.5 * scale, size)", HELD),
-    Mutant("intervals: far noise is trusted", "privlearn.explain.uncertainty:Uncertainty._refuse_far_noise", "moved > limit", "False", HELD),
+    Mutant("intervals: far noise is trusted", "privlearn.explain.uncertainty:Uncertainty._refuse_far_noise", "score_shift > limit", "False", HELD),
     Mutant("intervals: any curvature will do", "privlearn.explain.uncertainty:Uncertainty.__post_init__", "self.curvature.release_sha256 != self.release.digest", "False", HELD),
     Mutant("intervals: other laws taken for normal", "privlearn.explain.uncertainty:Uncertainty._is_normal", "self._mechanism.noise == 'gaussian'", "True", HELD),
     Mutant("importance: bars hold one by one", "privlearn.explain.column_effects:Effects._each_level", "1.0 - (1.0 - self.level) / (len(self._names) + len(self._pairs))", "self.level", SHOWN),

@@ -56,9 +56,9 @@ def zcdp_budget(epsilon: float, delta: float) -> float:
 def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension: int) -> float:
     """Return the standard deviation of RA12's Gaussian objective perturbation.
 
-    From its appendix (Procedure 3 misprints a square): the smallest sigma with P(|b| <= (2 sigma^2 epsilon - S^2) / (2
-    S)) >= 1 - delta for b ~ N(0, sigma^2 I_d): off that event the privacy loss is at most epsilon. It grows like
-    sqrt(d), unlike `gaussian_ratio`.
+    It is the smallest sigma with P(|b| <= (2 sigma^2 epsilon - S^2) / (2 S)) >= 1 - delta for b ~ N(0, sigma^2 I_d).
+    On that event the privacy loss is at most epsilon. The formula is from the paper's appendix (Procedure 3 misprints a
+    square). Unlike the noise of `gaussian_ratio`, it grows like sqrt(d).
     """
     quantile = norm_tail_point(delta, dimension)
     # (2 sigma^2 epsilon - S^2) / (2 S) = sigma * quantile, solved for sigma
@@ -71,7 +71,7 @@ def max_affordable(cost: Callable[[float], float], limit: float) -> float:
     The result equals that of plain bisection to the last bit: an open session recomputes its constants with it.
     """
     known = _Bracket(cost, limit)
-    # Interpolation finds the place in few evaluations; the bisection below then mostly looks them up.
+    # Interpolation narrows the bracket in few evaluations; most steps of the bisection then evaluate nothing.
     known.narrow()
     low, high = 1e-12, 1.0
     if not known.holds(low):
@@ -123,8 +123,8 @@ class _Bracket:
 
 
 STOPPED_PURE = 3.0
-"""Factor of a pure epsilon: the best of geometrically many epsilon-private trials is 3 epsilon-private
-(Liu and Talwar 2019, Theorem 3.2)."""
+"""Cost of a search in units of epsilon: the best of K trials that are epsilon-private, K geometric, is 3
+epsilon-private (Liu and Talwar 2019, Theorem 3.2)."""
 
 
 def stopping_renyi(

@@ -58,7 +58,7 @@ _ORDERS = tuple(1.0 + excess for excess in np.geomspace(1e-2, 1e4, 120).tolist()
 
 @dataclass(frozen=True)
 class ComposedCurve(Curve):
-    """``times`` mechanisms of one curve, with independent noise."""
+    """``times`` mechanisms that have the same curve and independent noise."""
 
     each: Curve
     times: int
@@ -84,12 +84,12 @@ class ComposedPureCurve(Curve):
         return np.vectorize(lambda one: pure_composition_delta(self.epsilon, self.times, one))(epsilon)
 
     def reach(self, order: float = 0.0) -> float:
-        likely = GaussianCurve(math.sqrt(self.times) * self.epsilon).reach(order)  # epsilon^2/2-zCDP each
-        return min(self.times * self.epsilon, likely)
+        by_zcdp = GaussianCurve(math.sqrt(self.times) * self.epsilon).reach(order)  # epsilon^2/2-zCDP each
+        return min(self.times * self.epsilon, by_zcdp)
 
 
 def curve_of_runs(each: Curve, times: int) -> Curve:
-    """Return the curve of ``times`` runs; of one run its own, in closed form."""
+    """Return the curve of ``times`` runs. One run, and runs of a pure mechanism, have closed forms."""
     if isinstance(each, PureCurve):
         return ComposedPureCurve(each.epsilon, times)
     return each if times == 1 else ComposedCurve(each, times)
@@ -99,8 +99,8 @@ def curve_of_runs(each: Curve, times: int) -> Curve:
 class JointCurve(Curve):
     """A mechanism of this curve and another that is (epsilon, delta)-private, on the same records.
 
-    Except with probability delta the second's loss is at most epsilon, and a curve is non-increasing. So the first's
-    curve at the remaining epsilon is a bound, also where that is negative.
+    The loss of the second mechanism exceeds epsilon with probability at most delta, and a curve is non-increasing.
+    So the first mechanism's curve at the remaining epsilon is a bound, also where that epsilon is negative.
     """
 
     curve: Curve

@@ -1,4 +1,4 @@
-"""The options of commands that charge a budget, as one value of a command, and what follows from them.
+"""The options of commands that charge a budget, as one parameter of a command; and helpers that open the ledger.
 
 `with_options` turns a parameter that is such a value into one option for each of its fields. For example,
 `def curvature(model: ModelFile, *, charging: Charging)` has the options --ledger, --dataset, --part and so on.
@@ -63,7 +63,7 @@ class Charging:
     force: Force = False
 
     def open_budget(self, table: str, schema: Schema, out: Path) -> tuple[Ledger | None, Part | None]:
-        """Return the ledger to charge and the part of a split that the table is; None where there is none."""
+        """Return the ledger to charge, and the part of a split of the table; each may be None."""
         part = self._part_of(table, schema)
         return open_ledger(self.ledger, self.dataset, schema.name, out=out, note=self.note, part=part), part
 
@@ -80,7 +80,7 @@ class Charging:
 
     @property
     def safeguards(self) -> dict[str, Any]:
-        """The options that estimators and statistics take under their own names."""
+        """Return the settings of estimators and statistics that these options set."""
         return {"accept_weak_privacy": self.accept_weak_privacy, "random_state": self.seed}
 
     def _part_of(self, table: str, schema: Schema) -> Part | None:
@@ -96,7 +96,7 @@ class Charging:
 
 @dataclass(frozen=True)
 class RelatedCharging(Charging):
-    """The same, and what neighbouring data sets are; a curvature has the neighbours of its release."""
+    """`Charging` and the relation of neighbours. A command about a release takes `Charging`: it states the relation."""
 
     neighbours: Neighbouring = "replace_one"
     expected_records: Annotated[

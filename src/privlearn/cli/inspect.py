@@ -77,7 +77,7 @@ def inspect(
         typer.echo(json.dumps(certificate.to_dict(), indent=2))
         return
     typer.echo(certificate)
-    for name, text in verified.run.facts.items() if verified.run else ():
+    for name, text in verified.run.properties.items() if verified.run else ():
         typer.echo(f"  {f'run: {name}':<26}{text}")
     typer.echo(certificate.guarantee.in_words())
     if certificate.weakness:

@@ -54,7 +54,7 @@ def verify(
         raise InvalidParameter("a file has one signature. Give either --signer or --server.")
     key = _key_of(server) if server is not None else None if signer is None else read_public_key(signer)
     verified = check(model, key, origin)
-    for name, text in verified.facts.items():
+    for name, text in verified.properties.items():
         typer.echo(f"{name:<12}{text}")
     if verified.is_private and not verified.weakness:
         typer.echo(f"{model} is {verified.verdict}.")

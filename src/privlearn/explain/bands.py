@@ -34,12 +34,12 @@ MEANING = {
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Estimates with an interval each. Each holds at the level by itself, not all of them at once (pointwise).
+    """Estimates, each with an interval. The level is pointwise: it holds for each interval, not for all at once.
 
     Attributes
     ----------
     names : list
-        What each is an estimate of: features, values of a column, or numbers of rows.
+        The estimated quantities: names of features, values of a column, or indices of rows.
     estimate, lower, upper : array
     level : float
     kind : {"privacy", "confidence"}
@@ -54,7 +54,7 @@ class Band:
 
     @property
     def excludes_zero(self) -> NDArray[np.bool_]:
-        """Return where the interval does not contain 0: what is above the noise."""
+        """Return True for each estimate that is above the noise: its interval does not contain 0."""
         return (self.lower > 0.0) | (self.upper < 0.0)
 
 
@@ -94,7 +94,7 @@ def intervals(
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """What `intervals` returns."""
+    """The intervals of one release at one level. `intervals` creates it."""
 
     release: Release
     uncertainty: Uncertainty
@@ -110,7 +110,7 @@ class Intervals:
         """Return a sentence about what the intervals cover."""
         meaning = f"In {100 * self.level:g} % of all cases, each interval by itself: {MEANING[self.kind]}."
         return (
-            f"{meaning} Wider than needed, without a private curvature."
+            f"{meaning} A private curvature would make them narrower."
             if self.uncertainty.is_bound
             else meaning
         )
@@ -120,7 +120,8 @@ class Intervals:
         model = self.release.model
         if model.coefficients.size > _MAX_COEFFICIENTS:
             raise InvalidParameter(
-                f"the model has {model.coefficients.size} coefficients, and at most {_MAX_COEFFICIENTS} are listed."
+                f"the model has {model.coefficients.size} coefficients, and intervals are available for at most "
+                f"{_MAX_COEFFICIENTS}. Use `effect` for one column."
             )
         if not isinstance(base_of(model.encoder), ArrayEncoder):
             return self._name_coefficients(feature_names(model.encoder), np.eye(model.encoder.dimension))
@@ -135,7 +136,7 @@ class Intervals:
         return self.linear(self.unit_width * functions, names, offset=np.eye(len(names))[-1] * origin)
 
     def effect(self, column: str, label: Any = None) -> Band:
-        """Return the effect of a column's values on the score, less its mean; for several classes, on ``label``'s.
+        """Return the effect of a column's values on the score, less its mean; for several classes, of class ``label``.
 
         It is the mean over synthetic rows of the schema, in which only this column changes, of what the column's own
         features and those of its pairs add, for the norm of a typical row. The score is a log-odds for logistic
@@ -157,7 +158,7 @@ class Intervals:
         column : str, optional
             The column of text, if the schema has several.
         label
-            With several classes: the class whose score is meant.
+            The class whose score changes, if the model has several classes.
         """
         encoder, bands = self.release.model.encoder, []
         for word in words:  # a word's features may be hundreds of thousands
@@ -180,7 +181,7 @@ class Intervals:
 
     @property
     def unit_width(self) -> float:
-        """Return a product <w, x> of 1 in the target's units; 1 for classes."""
+        """Return the size of a product <w, x> of 1 in units of the target; 1 for classes."""
         model = self.release.model
         if not isinstance(model, RegressionModel):
             return 1.0
@@ -189,7 +190,7 @@ class Intervals:
 
     @property
     def labels(self) -> list[Any]:
-        """Return the classes that have effects of their scores; ``[None]`` for a single score."""
+        """Return the classes, if each has a score; ``[None]`` if there is a single score."""
         model = self.release.model
         return (
             model.classes.tolist()
@@ -204,9 +205,9 @@ class Intervals:
         point must differ from 0 at a level that is raised for the number of points (Bonferroni).
         """
         values, functions = self.effect_functions(column, label)
-        raised = 1.0 - (1.0 - self.level) / len(values)
+        level = 1.0 - (1.0 - self.level) / len(values)
         estimate = functions @ self.release.model.coefficients.ravel()
-        return bool(np.any(np.abs(estimate) > self.uncertainty.half_widths(functions, raised)))
+        return bool(np.any(np.abs(estimate) > self.uncertainty.half_widths(functions, level)))
 
     @property
     def columns(self) -> list[str]:
@@ -280,7 +281,7 @@ class Intervals:
 
 
 def _map_band(band: Band, increasing: Any) -> Band:
-    """Return the band of an increasing function."""
+    """Return the band after an increasing function is applied to its numbers."""
     estimate, lower, upper = (increasing(values) for values in (band.estimate, band.lower, band.upper))
     return dataclasses.replace(band, estimate=estimate, lower=lower, upper=upper)
 
@@ -293,5 +294,5 @@ def bounds_of(model: RegressionModel) -> Bounds:
     """Return the bounds of the one number that the model predicts."""
     lower, upper = model.target_bounds
     if isinstance(lower, tuple) or isinstance(upper, tuple):
-        raise InvalidParameter("intervals are given for one number: this model predicts several")
+        raise InvalidParameter("intervals need a model of one number. This model predicts several.")
     return lower, upper

@@ -15,10 +15,10 @@ from privlearn.errors import InvalidParameter
 from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.mechanisms.statistics.curvature import MAX_COEFFICIENTS
 
-WORLDS = 100
+BOOTSTRAPS = 100
 """Draws of the curvature's own noise, for a parametric bootstrap."""
 
-DRAWS = 100 * WORLDS  # of the errors, in one block
+DRAWS = 100 * BOOTSTRAPS  # of the errors, in one block
 _MAX_DRAWS = 100 * DRAWS
 
 

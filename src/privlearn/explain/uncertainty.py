@@ -17,8 +17,8 @@ from scipy.special import ndtri
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, preview
 from privlearn.explain.simulated_errors import (
+    BOOTSTRAPS,
     DRAWS,
-    WORLDS,
     block_sizes,
     draw_components,
     draw_isotropic,
@@ -46,21 +46,25 @@ fails."""
 
 @dataclass(frozen=True, eq=False)
 class Hessian:
-    """A Hessian, by its eigenvectors and the data's eigenvalues above the ridge; and the gradients' covariance."""
+    """A Hessian, and the covariance of the gradients.
+
+    ``vectors`` and ``eigenvalues`` decompose the data's part of the Hessian; the ridge is added to each eigenvalue.
+    ``gradients`` is the covariance.
+    """
 
     vectors: Array
-    lengths: Array
+    eigenvalues: Array
     ridge: float
     gradients: Array
 
     def solve(self, functions: Array) -> Array:
         """Return Hessian^-1 v for each row v."""
-        return (functions @ self.vectors / (self.ridge + self.lengths)) @ self.vectors.T
+        return (functions @ self.vectors / (self.ridge + self.eigenvalues)) @ self.vectors.T
 
     @property
     def matrix(self) -> Array:
         """Return the data's part of the Hessian."""
-        return (self.vectors * self.lengths) @ self.vectors.T
+        return (self.vectors * self.eigenvalues) @ self.vectors.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,7 @@ class Uncertainty:
     curvature : Curvature, optional
         Without it a privacy interval under objective perturbation holds on every table (`worst_case.MinimiserShift`).
     kind : {"privacy", "confidence"}
-        Relative to the minimiser on these records, or to that of the population.
+        ``privacy`` measures errors from the minimiser on these records, ``confidence`` from that of the population.
     bounds_sampling : bool, default=False
         Without a curvature: whether intervals cover sampling too; for likelihoods only, to first order, assuming that
         the model's probabilities are nowhere more certain than the population's.
@@ -107,7 +111,7 @@ class Uncertainty:
                 "this curvature belongs to another release. Run privlearn.curvature on this one"
             )
         if self._hessian is not None and (self.kind == "confidence" or self._perturbs_objective):
-            self._refuse_far_noise(self._hessian.lengths)
+            self._refuse_far_noise(self._hessian.eigenvalues)
 
     @property
     def is_bound(self) -> bool:
@@ -143,8 +147,11 @@ class Uncertainty:
         total = float(np.trace(noise + sampling))
         if total == 0.0:
             return 0.0
-        again = [sum(map(np.trace, self._covariances(functions, world))) for world in self._worlds]
-        ratios = np.array(again or [total]) / total
+        totals = [
+            sum(map(np.trace, self._covariances(functions, resample)))
+            for resample in self._bootstrap_hessians
+        ]
+        ratios = np.array(totals or [total]) / total
         lengths = np.concatenate(
             [
                 self._error_lengths(functions, noise, sampling, count, seed)
@@ -177,17 +184,19 @@ class Uncertainty:
 
     def _covariances(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
         """Return the covariances of all functions due to noise, and due to sampling where intervals cover it."""
-        noise, moved = self._noise_rows(functions, hessian)
+        noise, shifts = self._noise_rows(functions, hessian)
         gradients = self._sampling(hessian)
-        sampling = np.zeros((len(functions),) * 2) if gradients is None else moved @ gradients @ moved.T
+        sampling = np.zeros((len(functions),) * 2) if gradients is None else shifts @ gradients @ shifts.T
         return noise @ noise.T, sampling
 
     def _half_widths(self, functions: Array, level: float) -> Array:
         noise, sampling = self._variances(functions, self._hessian)
         variance = noise + sampling
         safe = np.where(variance > 0.0, variance, 1.0)
-        again = [sum(self._variances(functions, world)) for world in self._worlds] or [safe]
-        ratios = np.where(variance > 0.0, np.array(again) / safe, 1.0)
+        variances = [sum(self._variances(functions, resample)) for resample in self._bootstrap_hessians] or [
+            safe
+        ]
+        ratios = np.where(variance > 0.0, np.array(variances) / safe, 1.0)
         errors = np.abs(self._standard_errors(functions, noise / safe))
         inflated = errors / np.sqrt(np.resize(ratios, errors.shape))
         return np.asarray(
@@ -203,27 +212,29 @@ class Uncertainty:
         hessian, concordance = self._hessian, self._mechanism.task.loss.self_concordance
         if hessian is None or not self._perturbs_objective or not math.isfinite(concordance):
             return np.zeros((len(functions), 1))
-        data, whole = hessian.lengths, hessian.ridge + hessian.lengths
+        data, whole = hessian.eigenvalues, hessian.ridge + hessian.eigenvalues
         size = 0.5 * concordance * self._deviation**2 * math.sqrt(float(np.sum(data / whole**4)))
         return np.asarray(size * (functions @ hessian.vectors) * np.sqrt(data) / whole)
 
     def _variances(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
         """Return the variances of each function due to noise, and due to sampling where intervals cover it."""
-        noise, moved = self._noise_rows(functions, hessian)
+        noise, shifts = self._noise_rows(functions, hessian)
         gradients = self._sampling(hessian)
         sampling = (
-            np.zeros(len(functions)) if gradients is None else np.einsum("ij,ij->i", moved @ gradients, moved)
+            np.zeros(len(functions))
+            if gradients is None
+            else np.einsum("ij,ij->i", shifts @ gradients, shifts)
         )
         return squares(noise), sampling
 
     def _noise_rows(self, functions: Array, hessian: Hessian | None) -> tuple[Array, Array]:
         """Return each function's error over independent noises of deviation 1; and Hessian^-1 v for each function v."""
-        moved = functions if hessian is None else hessian.solve(functions)
-        reach = moved if self._perturbs_objective else functions
+        shifts = functions if hessian is None else hessian.solve(functions)
+        reach = shifts if self._perturbs_objective else functions
         noise = [self._deviation * reach, self._second_deviation * functions]
         if self.bounds_sampling:
             noise.append(self._sampling_bound * functions)
-        return np.hstack(noise), moved
+        return np.hstack(noise), shifts
 
     @cached_property
     def _shift(self) -> MinimiserShift | None:
@@ -307,7 +318,7 @@ class Uncertainty:
         )
 
     @cached_property
-    def _worlds(self) -> list[Hessian]:
+    def _bootstrap_hessians(self) -> list[Hessian]:
         """Return Hessians estimated from the estimate plus fresh noise (parametric bootstrap); none where unused."""
         if self._hessian is None or (self.kind == "privacy" and not self._perturbs_objective):
             return []
@@ -318,7 +329,7 @@ class Uncertainty:
                 hessian + symmetric_noise(self._noise_scales[0], size, generator),
                 gradients + symmetric_noise(self._noise_scales[1], size, generator),
             )
-            for _ in range(WORLDS)
+            for _ in range(BOOTSTRAPS)
         ]
 
     @cached_property
@@ -340,29 +351,33 @@ class Uncertainty:
         Noise of deviation s has eigenvalues up to r = s sqrt(2 d). A true t appears as t + r^2 / (4 t) if t > r / 2,
         and cannot be distinguished from noise below that: then it counts as 0, which widens intervals.
         """
-        lengths, vectors = np.linalg.eigh(hessian)
-        edge = self._noise_scales[0] * math.sqrt(2.0 * len(lengths))
-        above = np.sqrt(np.maximum(lengths**2 - edge**2, 0.0))
-        denoised = np.where(lengths > edge, (lengths + above) / 2.0, 0.0)
+        eigenvalues, vectors = np.linalg.eigh(hessian)
+        edge = self._noise_scales[0] * math.sqrt(2.0 * len(eigenvalues))
+        above = np.sqrt(np.maximum(eigenvalues**2 - edge**2, 0.0))
+        denoised = np.where(eigenvalues > edge, (eigenvalues + above) / 2.0, 0.0)
         sizes, directions = np.linalg.eigh(gradients)
         return Hessian(vectors, denoised, self._ridge, (directions * np.maximum(sizes, 0.0)) @ directions.T)
 
-    def _refuse_far_noise(self, lengths: Array) -> None:
+    def _refuse_far_noise(self, eigenvalues: Array) -> None:
         """Raise InvalidParameter where, by released numbers, the noise is too large for first-order theory."""
         task = self._mechanism.task
-        if not np.any(lengths > 0.0):
+        if not np.any(eigenvalues > 0.0):
             raise InvalidParameter(
                 "no interval is available: the curvature is below its noise. Estimate it with a larger epsilon, or use "
                 "kind='privacy' without a curvature"
             )
-        reach = 1.0 / (self._ridge + lengths) if self._perturbs_objective else np.ones_like(lengths)
-        moved = self._deviation * math.sqrt(float(np.sum(lengths * reach**2) / np.sum(lengths)))
+        response = (
+            1.0 / (self._ridge + eigenvalues) if self._perturbs_objective else np.ones_like(eigenvalues)
+        )
+        score_shift = self._deviation * math.sqrt(
+            float(np.sum(eigenvalues * response**2) / np.sum(eigenvalues))
+        )
         limit = MAX_SHIFT * task.loss.lipschitz / task.loss.smoothness
-        if moved > limit:
+        if score_shift > limit:
             raise InvalidParameter(
-                f"no interval is available: the noise moves a typical score by about {moved:.2g}, and the first-order "
-                f"theory behind intervals is valid up to {limit:.2g}. Use more records, a larger epsilon or a "
-                "larger regularization"
+                f"no interval is available: the noise moves a typical score by about {score_shift:.2g}, and the "
+                f"first-order theory behind intervals is valid up to {limit:.2g}. Use more records, a larger epsilon "
+                "or a larger regularization"
             )
 
 

@@ -1,6 +1,6 @@
 """Read cells in SQL by the grammar of `privlearn.data.schema.file_format`, typed or as text, in three steps.
 
-One cell that a CAST cannot read ends a whole query of PostgreSQL, and SQLite casts 'k.A.' to 0. So the form of a text
+One cell that a CAST cannot read aborts a whole query of PostgreSQL, and SQLite casts 'k.A.' to 0. So the form of a text
 is compared with the forms of the grammar before it is cast, with functions that SQLite, PostgreSQL and DuckDB share.
 
     texts     t  the cell as text                  x  its number, where a plain CAST reads it
@@ -44,30 +44,33 @@ class SqlCell:
         _check_bounds(column)
 
     def texts(self) -> dict[str, str]:
+        """Return the columns of the first step: the text, and its number where a plain CAST reads it."""
         text = f"CAST({self._name} AS TEXT)"
         stripped = (
             f"ltrim(rtrim({text}, {literal(BLANKS)}), {literal(BLANKS)})" if self._rules.strips else text
         )
-        found = {self._t: stripped}
+        columns = {self._t: stripped}
         if self._rules.kind in ("number", "whole"):
             plain = f"rtrim(ltrim({text}, {_DIGITS}), {_DIGITS}) IN ('', '.', '-') AND length({text}) < {_MAX_PLAIN}"
             is_digits = (
                 f"{plain} AND {text} NOT IN ('', '.', '-') AND substr({text}, length({text}), 1) <> '-'"
             )
-            found[self._x] = f"CASE WHEN {is_digits} THEN CAST({self._name} AS DOUBLE PRECISION) END"
+            columns[self._x] = f"CASE WHEN {is_digits} THEN CAST({self._name} AS DOUBLE PRECISION) END"
         elif self._is_number:
-            found[self._x] = "CAST(NULL AS DOUBLE PRECISION)"  # PostgreSQL casts no truth value to a number
-        return found
+            columns[self._x] = "CAST(NULL AS DOUBLE PRECISION)"  # PostgreSQL casts no truth value to a number
+        return columns
 
     def forms(self) -> dict[str, str]:
-        found = {label: label for label in self.texts()}
+        """Return the columns of the second step: those of the first, and the forms of the other texts."""
+        columns = {label: label for label in self.texts()}
         if self._is_number:
-            found[self._f] = f"CASE WHEN {self._x} IS NULL THEN {_number_form(self._t)} END"
+            columns[self._f] = f"CASE WHEN {self._x} IS NULL THEN {_number_form(self._t)} END"
         elif self._rules.kind == "date":
-            found[self._f] = _day_form(self._t)
-        return found
+            columns[self._f] = _day_form(self._t)
+        return columns
 
     def values(self) -> dict[str, str]:
+        """Return the columns of the third step: the text, and the number or the days since 1970-01-01."""
         if self._is_number:
             return {self._t: self._t, self._v: self._number()}
         if self._rules.kind == "date":
@@ -90,6 +93,7 @@ class SqlCell:
         return f"CASE WHEN {self.is_missing()} THEN NULL {unreadable}{cases} ELSE {other} END"
 
     def is_missing(self) -> str:
+        """Return the condition that holds for missing cells."""
         conditions = [
             f"{self._t} IS NULL",
             f"{self._t} IN ({', '.join(map(literal, self._rules.gap_texts))})",
@@ -115,7 +119,7 @@ class SqlCell:
         )
         if self._rules.kind != "number" or self._bounded:
             return read
-        # Without bounds, infinity is refused, and so is what PostgreSQL could not square.
+        # Without bounds, infinity is refused, and so are numbers whose square overflows in PostgreSQL.
         return f"CASE WHEN abs({read}) < {number(1e100)} THEN {read} END"
 
     @property
@@ -128,7 +132,7 @@ class SqlCell:
         clock = (
             f"{hours} <= '23' AND {minutes} <= '59' AND (substr({text}, 17, 1) <> ':' OR {seconds} <= '59')"
         )
-        # One case after the other: an AND may look at the calendar before it looks at the form.
+        # Separate cases, because a database may evaluate the operands of AND in any order.
         return (
             f"CASE WHEN {self._f} IS NULL OR {self._f} NOT IN ({_texts(_DAY_FORMS)}) THEN NULL "
             f"WHEN length({text}) > 10 AND NOT ({clock}) THEN NULL "
@@ -142,7 +146,7 @@ def _check_bounds(column: NumberInput | ListInput) -> None:
     if max(abs(column.lower), abs(column.upper)) > _MAX_BOUND or column.upper - column.lower < _MIN_WIDTH:
         raise InvalidParameter(
             f"column {column.name!r} cannot be exported to SQL: its bounds must lie within {_MAX_BOUND:g} and be at "
-            f"least {_MIN_WIDTH:g} apart"
+            f"least {_MIN_WIDTH:g} apart. Use other units."
         )
 
 
@@ -152,19 +156,19 @@ def _texts(forms: list[str]) -> str:
 
 def _number_form(text: str) -> str:
     """Return a text with <> in place of each run of digits, - for +, and small letters."""
-    found = f"replace(lower({text}), '<', '?')"
+    form = f"replace(lower({text}), '<', '?')"
     for digit in range(10):
-        found = f"replace({found}, '{digit}', '<>')"
-    return f"replace(replace({found}, '><', ''), '+', '-')"
+        form = f"replace({form}, '{digit}', '<>')"
+    return f"replace(replace({form}, '><', ''), '+', '-')"
 
 
 def _day_form(text: str) -> str:
     """Return a text with 9 for each digit, - for +, a point for a comma, t between day and time, and small letters."""
-    found = f"lower({text})"
+    form = f"lower({text})"
     for digit in range(9):
-        found = f"replace({found}, '{digit}', '9')"
-    found = f"replace(replace({found}, '+', '-'), ',', '.')"
-    return f"CASE WHEN substr({text}, 11, 1) = ' ' THEN replace({found}, ' ', 't') ELSE {found} END"
+        form = f"replace({form}, '{digit}', '9')"
+    form = f"replace(replace({form}, '+', '-'), ',', '.')"
+    return f"CASE WHEN substr({text}, 11, 1) = ' ' THEN replace({form}, ' ', 't') ELSE {form} END"
 
 
 def _plain_number(text: str) -> str:

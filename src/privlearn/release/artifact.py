@@ -191,7 +191,7 @@ class Release(SignedArchive):
 
     def _repr_html_(self) -> str:
         return notebook_view(
-            f"Release: {self.certificate.headline}", {"model": self._kind} | self.certificate.facts
+            f"Release: {self.certificate.headline}", {"model": self._kind} | self.certificate.properties
         )
 
     @property

@@ -286,12 +286,12 @@ class BaseCertificate(ABC):
         }
 
     @property
-    def facts(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Return everything that the certificate states except the guarantee itself, as text by name."""
         meaning = self.meaning
         loss, rest = self._describe_task()
         return {
-            **({} if meaning is None else meaning.facts),
+            **({} if meaning is None else meaning.properties),
             **({"strength": self.weakness} if self.weakness else {}),
             "mechanism": self._title(),
             **loss,
@@ -325,10 +325,10 @@ class BaseCertificate(ABC):
         return str(self.guarantee)
 
     def __str__(self) -> str:
-        return "\n".join([self.headline, *(f"  {name:<26}{fact}" for name, fact in self.facts.items())])
+        return "\n".join([self.headline, *(f"  {name:<26}{fact}" for name, fact in self.properties.items())])
 
     def _repr_html_(self) -> str:
-        return notebook_view(self.headline, self.facts)
+        return notebook_view(self.headline, self.properties)
 
 
 @cache

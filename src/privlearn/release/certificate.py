@@ -51,11 +51,11 @@ class Certificate(BaseCertificate):
         return (*self._fields, *classes, *parties, *prior, *offsets, *weights, *rows)
 
     def _describe_count(self) -> dict[str, str]:
-        counted = super()._describe_count()
+        count = super()._describe_count()
         if not isinstance(self.mechanism, SummedMechanism | MomentsRegression):
-            return counted
+            return count
         # Parties may be missing from a sum; the release's record of its run states what was in each.
-        return {f"{unit} in the plan": number for unit, number in counted.items()}
+        return {f"{unit} in the plan": number for unit, number in count.items()}
 
     @property
     def encoding(self) -> Mapping[str, Any]:
@@ -67,8 +67,8 @@ class Certificate(BaseCertificate):
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee, **_read_gap(record), **_read_statistics(record))
-        known: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
-        kind = look_up(known, theorem["mechanism"], "mechanism")
+        kinds: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
+        kind = look_up(kinds, theorem["mechanism"], "mechanism")
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
@@ -80,8 +80,8 @@ class Certificate(BaseCertificate):
         alone = not task.statistics or may_be_exact
         if not alone and not covers_statistics(task, kind, theorem["noise"], theorem["calibration"]):
             raise VerificationError("no theorem covers this mechanism together with such statistics")
-        chosen = read_calibration(record["constants"], kind.calibrated_constants, guarantee)
-        return kind(task, guarantee, theorem["noise"], theorem["calibration"], **chosen)  # type: ignore[no-any-return]
+        constants = read_calibration(record["constants"], kind.calibrated_constants, guarantee)
+        return kind(task, guarantee, theorem["noise"], theorem["calibration"], **constants)  # type: ignore[no-any-return]
 
     def _theorem(self) -> dict[str, Any]:
         return theorem_of(self.mechanism, calibration=self.mechanism.calibration)
@@ -140,14 +140,14 @@ class SearchCertificate(Certificate):
 
     @classmethod
     def _read_mechanism(cls, record: Mapping[str, Any]) -> SearchResult:  # type: ignore[override]
-        searched, constants = record["search"], record["constants"]
+        search_record, constants = record["search"], record["constants"]
         kind: Any = look_up(mechanisms_of(Search), record["theorem"]["mechanism"], "mechanism")
         guarantee = read_guarantee(record["claim"])
-        candidates = tuple(Certificate._read_mechanism(entry) for entry in searched["candidates"])
-        stated = tuple(name for name in kind.calibrated_constants if name in constants)
-        search = kind(guarantee, candidates, **read_calibration(constants, stated, guarantee))
-        parameters = tuple(entry["parameters"] for entry in searched["candidates"])
-        return SearchResult(search, parameters, searched["chosen"], searched["error"])
+        candidates = tuple(Certificate._read_mechanism(entry) for entry in search_record["candidates"])
+        names = tuple(name for name in kind.calibrated_constants if name in constants)
+        search = kind(guarantee, candidates, **read_calibration(constants, names, guarantee))
+        parameters = tuple(entry["parameters"] for entry in search_record["candidates"])
+        return SearchResult(search, parameters, search_record["chosen"], search_record["error"])
 
     @property
     def records(self) -> int:
@@ -158,16 +158,16 @@ class SearchCertificate(Certificate):
         return self.mechanism.search.covers
 
     def _heading(self) -> dict[str, Any]:
-        searched = self.mechanism
+        result = self.mechanism
         candidates = [
             {"parameters": dict(parameters)} | self._candidate_record(index)
-            for index, parameters in enumerate(searched.parameters)
+            for index, parameters in enumerate(result.parameters)
         ]
-        return {"search": {"chosen": searched.chosen, "error": searched.error, "candidates": candidates}}
+        return {"search": {"chosen": result.chosen, "error": result.error, "candidates": candidates}}
 
     def _candidate_record(self, index: int) -> dict[str, Any]:
-        written = self._candidate(index).to_dict()
-        return {name: written[name] for name in _CANDIDATE}
+        record = self._candidate(index).to_dict()
+        return {name: record[name] for name in _CANDIDATE}
 
     def _candidate(self, index: int) -> Certificate:
         mechanism: Any = self.mechanism.search.candidates[index]
@@ -189,15 +189,15 @@ class SearchCertificate(Certificate):
     def _title(self) -> str:
         return f"{self.mechanism.search.title}; each: {self.chosen._title()}"
 
-    def in_search(self) -> dict[str, str]:
+    def describe_search(self) -> dict[str, str]:
         """Return the result of the search as text."""
-        searched = self.mechanism
-        parameters = searched.parameters[searched.chosen]
-        error = {} if searched.error is None else {"error shown": format_value(searched.error)}
+        result = self.mechanism
+        parameters = result.parameters[result.chosen]
+        error = {} if result.error is None else {"error shown": format_value(result.error)}
         return {
-            "chosen": f"{format_value(parameters)}, of {len(searched.parameters)} candidates",
-            "its own guarantee": str(searched.fit.guarantee),
+            "chosen": f"{format_value(parameters)}, of {len(result.parameters)} candidates",
+            "its own guarantee": str(result.fit.guarantee),
         } | error
 
     def _describe_subject(self) -> dict[str, str]:
-        return self.in_search() | self.chosen._describe_subject()
+        return self.describe_search() | self.chosen._describe_subject()

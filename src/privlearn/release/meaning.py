@@ -75,7 +75,7 @@ class Meaning:
         return f"whether {self.whose} in the data as before, or {self.relation.change}"
 
     @property
-    def facts(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Return the lines for a certificate, by name."""
         return {
             "an attacker asks": f"{self.question}; knows all other records",

@@ -81,7 +81,7 @@ class RunRecord:
         return [sum(self._parties[name] for name in names) for names in self.sums]
 
     @property
-    def facts(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Return the record as text, by name."""
         answers = Counter(name for names in self.sums for name in names)
         total, absent = len(self.sums), [name for name in self._parties if name not in self.signatures]

@@ -1,4 +1,4 @@
-"""Verify a release as a stranger would: from the file alone."""
+"""Verify a release from its file alone: no data, no server and no trust in the sender is needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from privlearn.release.signatures import PublicKey, key_hex
 
 @dataclass(frozen=True)
 class Verification:
-    """What a file proves about itself.
+    """The result of `verify`: the guarantee that follows from a file, and its signer.
 
     Attributes
     ----------
@@ -31,17 +31,17 @@ class Verification:
     is_private : bool
         False if nothing is guaranteed (epsilon = inf) or the noise came from a seeded generator.
     weakness : str or None
-        Why the guarantee, though kept, is hardly private: epsilon above 20, or delta at or above 1/n.
+        The reason why the guarantee holds but protects hardly anyone: epsilon above 20, or delta at or above 1/n.
     signer : str or None
         Public key (hexadecimal) whose signature covers the file.
     certificate : Certificate, SessionCertificate or CountsCertificate
-        What the file states, with every constant.
+        The certificate in the file, with every constant.
     evaluation : CountsCertificate or None
         Certificate of the noisy counts from which the model's threshold or calibration was chosen: a separate
         guarantee, to the people whose records were counted.
     origin, steps : str or None
-        Digest of the release that this one was refined from, and the steps as text. They were repeated from the file
-        and lead to the same coefficients.
+        Digest of the release from which this one was refined, and the steps as text. `verify` has repeated the steps
+        and found the same coefficients.
     run : RunRecord or None
         For a model of several holders: which parties' records are in which sum, signed by the parties.
     """
@@ -57,7 +57,7 @@ class Verification:
     run: RunRecord | None = field(default=None, repr=False)
 
     @property
-    def facts(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Return what was checked, as text by name."""
         certificate, evaluation = self.certificate, self.evaluation
         lines = {
@@ -71,14 +71,14 @@ class Verification:
         if evaluation is not None:
             lines["evaluation"] = (
                 f"{evaluation.guarantee}, recomputed {evaluation.mechanism.spends()}: counts of this model's scores, "
-                "which its threshold or calibration was chosen from"
+                "from which its threshold or calibration was chosen"
             )
         if self.origin is not None:
             lines["refined"] = f"from {self.origin[:12]}, at no cost, and found again: {self.steps}"
         if isinstance(certificate, MomentsCertificate):
             lines["paid once"] = certificate.mechanism.shared_cost
         if self.run is not None:
-            lines |= self.run.facts
+            lines |= self.run.properties
         return {name: line for name, line in lines.items() if line}
 
     @property
@@ -91,11 +91,11 @@ class Verification:
         return f"consistent, but NOT PRIVATE: {reason}"
 
     def __str__(self) -> str:
-        lines = [f"{name:<12}{fact}" for name, fact in self.facts.items()]
+        lines = [f"{name:<12}{fact}" for name, fact in self.properties.items()]
         return "\n".join([*lines, f"The file is {self.verdict}."])
 
     def _repr_html_(self) -> str:
-        return notebook_view(f"Verified: {self.verdict}", self.facts)
+        return notebook_view(f"Verified: {self.verdict}", self.properties)
 
     @property
     def weakness(self) -> str | None:
@@ -114,14 +114,14 @@ def verify(
         A release, an evaluation, or a session's certificate as `SessionCertificate.save` wrote it; the last bears no
         signature.
     signer : Ed25519PublicKey or EllipticCurvePublicKey, optional
-        Whose signature is required.
+        The key whose signature is required.
     origin : path, optional
-        The release that it must have been refined from.
+        The release from which the file must have been refined.
 
     Raises
     ------
     VerificationError
-        If anything contradicts anything else, or the file is not signed by ``signer``, or has another origin.
+        If parts of the file contradict each other, or the file is not signed by ``signer``, or has another origin.
     """
     proven = verify_bytes(read_whole(path))
     if signer is not None and proven.signer != key_hex(signer):

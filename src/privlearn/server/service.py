@@ -46,7 +46,9 @@ from privlearn.server.refusals import Conflict, Forbidden, NotFound, Refusal, To
 from privlearn.server.store import events
 from privlearn.server.store.store import open_store
 from privlearn.server.store.tables import ListPage
-from privlearn.server.timing import Buckets, TtlCache, overran
+from privlearn.server.timing import overran
+from privlearn.server.token_buckets import Buckets
+from privlearn.server.ttl_cache import TtlCache
 from privlearn.server.watch import Watch
 from privlearn.sessions.interactive import Admission
 

@@ -135,7 +135,7 @@ def test_a_person_of_many_rows_counts_once(release: Release) -> None:
     assert plain.tables[0].sum() == pytest.approx(30.0, abs=1e-3)
     found = evaluate(release, table, schema=schema, epsilon=1.0)
     assert found.certificate.records == 30
-    assert "persons" in found.certificate.facts
+    assert "persons" in found.certificate.properties
     assert f"{found.certificate.records} persons" in str(found)
     assert "records" not in page_part(found)
 

@@ -100,7 +100,7 @@ def test_the_file_is_certified_and_bound_to_its_run(release: Release, tmp_path: 
     proven = verify(tmp_path / "joint.privlearn")
     assert (proven.recomputed.epsilon, proven.is_private) == (2.0, True)
     assert proven.run is not None
-    assert "3000 in 1 of 1 sums" in proven.facts["records"]
+    assert "3000 in 1 of 1 sums" in proven.properties["records"]
     assert Evaluation.load(tmp_path / "joint.privlearn")["error"] == told["error"]
     lie = dict(told.about) | {"in_sum": {"parties": 3, "records": 30_000, "noise": 0.1}}
     with pytest.raises(VerificationError):

@@ -108,7 +108,7 @@ def print_selection(certificate: Certificate) -> None:
 
     if not isinstance(certificate, SearchCertificate):
         return
-    properties = certificate.in_search()
+    properties = certificate.describe_search()
     typer.echo(f"Selected {properties['chosen']}: {certificate.mechanism.search.title}.")
     typer.echo(f"The model's own share: {properties['its own guarantee']}.")
     if "error shown" in properties:

@@ -13,10 +13,10 @@ from privlearn.imports import export_late
 
 if TYPE_CHECKING:
     from privlearn.data.schema.cell_grammar import GAPS, CellRules, UnreadableCell
-    from privlearn.data.schema.columns import expand_ranges
     from privlearn.data.schema.documents import parse_json, parse_yaml, read_document, write_document
     from privlearn.data.schema.draft import Bound
     from privlearn.data.schema.file_format import FileFormat
+    from privlearn.data.schema.name_ranges import expand_ranges
     from privlearn.data.schema.private_bounds import JointPrivateBounds, add_private_bounds
     from privlearn.data.schema.template import schema_template
 else:

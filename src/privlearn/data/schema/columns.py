@@ -1,20 +1,13 @@
-"""The columns that a schema declares, from public knowledge only.
-
-One name may stand for several columns that are described alike: ``BILL_AMT{1..6}`` for six (`expand_ranges`).
-"""
+"""The columns that a schema declares, from public knowledge only."""
 
 from __future__ import annotations
 
 import datetime
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictInt, field_validator, model_validator
 
 from privlearn.data.schema import public
-from privlearn.errors import SchemaError
 
 Encoding = Literal["spline", "linear"]
 Knots = Annotated[StrictInt, Field(ge=2, le=4096)] | Literal["auto"]
@@ -47,7 +40,7 @@ class NumberColumn(OrderedColumn):
     Parameters
     ----------
     lower, upper : float
-        Public bounds: from the questionnaire, the law or common knowledge, never from the data. With a period they
+        Public bounds: from the questionnaire, regulations or common knowledge, never from the data. With a period they
         default to 0 and the period.
     scale : {"linear", "log"}, default="linear"
         ``log`` puts x at position ``log1p(x - lower) / log1p(upper - lower)``: for amounts with a long tail.
@@ -69,7 +62,7 @@ class NumberColumn(OrderedColumn):
 
     @model_validator(mode="before")
     @classmethod
-    def _bounded_by_its_period(cls, content: Any) -> Any:
+    def _default_to_one_period(cls, content: Any) -> Any:
         if not isinstance(content, dict) or not isinstance(content.get("period"), int | float):
             return content
         lower = content.get("lower", 0.0)
@@ -77,7 +70,7 @@ class NumberColumn(OrderedColumn):
         return content | {"lower": lower, "upper": content.get("upper", end)}
 
     @model_validator(mode="after")
-    def _bounds_are_ordered(self) -> NumberColumn:
+    def _check_bounds(self) -> NumberColumn:
         public.check_bounds(self.lower, self.upper)
         if self.period is not None and self.scale == "log":
             raise ValueError("scale: remove it. A number with a period has no long tail")
@@ -113,12 +106,12 @@ class OrdinalColumn(OrderedColumn):
 
     @field_validator("values", mode="before")
     @classmethod
-    def _are_listed(cls, values: Any) -> Any:
+    def _refuse_a_mark_of_order(cls, values: Any) -> Any:
         return public.refuse_mark_of_order(values)
 
     @field_validator("values")
     @classmethod
-    def _are_distinct(cls, values: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
+    def _check_distinct(cls, values: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
         if len(public.distinct_values(values, "values: [never, sometimes, always]")) < 2:
             raise ValueError("needs at least two, in their order, e.g. values: [never, sometimes, always]")
         return values
@@ -145,7 +138,7 @@ class DateColumn(OrderedColumn):
 
     @field_validator("lower", "upper", mode="before")
     @classmethod
-    def _is_a_day(cls, bound: Any) -> Any:
+    def _check_day(cls, bound: Any) -> Any:
         if public.refuse_mark_of_order(bound) is None:
             raise ValueError("still empty. Fill in a public date, e.g. lower: 2000-01-01")
         if isinstance(bound, datetime.datetime) or not isinstance(bound, str | datetime.date):
@@ -153,7 +146,7 @@ class DateColumn(OrderedColumn):
         return bound
 
     @model_validator(mode="after")
-    def _bounds_are_ordered(self) -> DateColumn:
+    def _check_bounds(self) -> DateColumn:
         if not self.lower < self.upper:
             raise ValueError("lower must be before upper. State wider bounds")
         return self
@@ -179,11 +172,11 @@ class CategoryColumn(public.PublicColumn):
 
     @field_validator("values")
     @classmethod
-    def _are_distinct(cls, values: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
+    def _check_distinct(cls, values: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
         return public.distinct_values(values, "values: [Female, Male]")
 
     @model_validator(mode="after")
-    def _tell_something_apart(self) -> CategoryColumn:
+    def _check_two_values(self) -> CategoryColumn:
         if len(self.values) + (self.unknown == "other") < 2:
             raise ValueError(
                 "values: needs at least two, e.g. values: [Female, Male]; or one and unknown: other"
@@ -214,61 +207,3 @@ AnyColumn = Ordered | CategoryColumn | TextColumn
 """Every kind of column."""
 
 Column = Annotated[AnyColumn, Field(discriminator="type")]
-
-
-_RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}")
-_NUMBER_AT_END = re.compile(r"(.*?)(0|[1-9]\d{0,8})", re.DOTALL)
-_MAX_COLUMNS = 100_000
-MIN_RANGE = 4
-
-
-def expand_ranges(columns: Any) -> Any:
-    """Return the columns with each range of names written out, in order; other content is returned as it is.
-
-    >>> list(expand_ranges({"age": 1, "PAY_{08..10}": 2}))
-    ['age', 'PAY_08', 'PAY_09', 'PAY_10']
-    """
-    if not isinstance(columns, Mapping):
-        return columns
-    expanded: dict[Any, Any] = {}
-    for name, column in columns.items():
-        for each in _names(name) if isinstance(name, str) else [name]:
-            if each in expanded:
-                raise SchemaError(f"columns.{each}: occurs twice, alone or in a range. Keep one.")
-            expanded[each] = dict(column) if isinstance(column, Mapping) else column
-    return expanded
-
-
-def _names(name: str) -> list[str]:
-    found = _RANGE.search(name)
-    if found is None:
-        return [name]
-    first, last = found.groups()
-    if not int(first) < int(last) < int(first) + _MAX_COLUMNS:
-        raise SchemaError(f"columns.{name}: a range counts upwards, such as {{1..6}}")
-    width = len(first) if first.startswith("0") and len(first) > 1 else 0
-    numbers = range(int(first), int(last) + 1)
-    return [f"{name[: found.start()]}{number:0{width}d}{name[found.end() :]}" for number in numbers]
-
-
-def compact_names(columns: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield the columns with runs of at least four numbered names, of the same kind, as one range.
-
-    >>> [name for name, _ in compact_names([(f"PAY_{number}", "number") for number in range(1, 6)])]
-    ['PAY_{1..5}']
-    """
-    numbered = [
-        (index, name, kind, _NUMBER_AT_END.fullmatch(name)) for index, (name, kind) in enumerate(columns)
-    ]
-
-    def run_of(entry: tuple[int, str, Any, re.Match[str] | None]) -> Any:
-        index, name, kind, found = entry
-        return (name, str(kind), None) if found is None else (found[1], str(kind), int(found[2]) - index)
-
-    for _, members in groupby(numbered, run_of):
-        run = list(members)
-        first, last = run[0][3], run[-1][3]
-        if first is None or last is None or len(run) < MIN_RANGE:
-            yield from ((name, kind) for _, name, kind, _ in run)
-        else:
-            yield f"{first[1]}{{{first[2]}..{last[2]}}}", run[0][2]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from privlearn.data.schema.columns import expand_ranges
 from privlearn.data.schema.documents import read_document
+from privlearn.data.schema.name_ranges import expand_ranges
 from privlearn.data.schema.private_bounds import PrivateBounds
 from privlearn.data.schema.public import ESTIMATE, ESTIMATE_LISTS, Value
 from privlearn.data.schema.schema import Schema, content_digest

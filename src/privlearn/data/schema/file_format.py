@@ -93,7 +93,7 @@ class FileFormat(CompactModel):
 
     @field_validator("names")
     @classmethod
-    def _are_distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"{name!r} is listed twice. Give each column a different name")

@@ -11,9 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from privlearn.data.schema.cell_grammar import BLANKS, is_code
-from privlearn.data.schema.columns import Column, expand_ranges
+from privlearn.data.schema.columns import Column
 from privlearn.data.schema.documents import read_document, write_document
 from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.schema.name_ranges import expand_ranges
 from privlearn.data.schema.private_bounds import JointPrivateBounds, PrivateBounds
 from privlearn.data.schema.public import CompactModel
 from privlearn.data.schema.target import Target, Weight

@@ -60,7 +60,7 @@ class Target(public.PublicColumn):
 
     @field_validator("classes")
     @classmethod
-    def _are_distinct(cls, classes: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
+    def _check_distinct(cls, classes: tuple[public.Value, ...]) -> tuple[public.Value, ...]:
         example = "classes: [healthy, ill]"
         if len(public.distinct_values(classes, example)) < 2:
             raise ValueError(f"needs at least two, e.g. {example}")

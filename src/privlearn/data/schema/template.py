@@ -12,8 +12,8 @@ import pyarrow as pa
 import yaml
 
 from privlearn.data.schema.codebook import LABELLED, Declared, read_codebook
-from privlearn.data.schema.columns import compact_names
 from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.schema.name_ranges import compact_names
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import csv_header, guess_types
 from privlearn.data.sources.detection import detect_format

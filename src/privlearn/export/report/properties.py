@@ -76,7 +76,7 @@ class FileProperties(ABC):
     @property
     def statements(self) -> dict[str, str]:
         """Return everything that the certificate states, as text."""
-        return self.certificate.facts
+        return self.certificate.properties
 
     @property
     def total_cost(self) -> str:

@@ -74,7 +74,7 @@ class Grid:
     def between(
         cls, lower: float, upper: float, cells: int, typical: float | None = None, finest: float = FINEST
     ) -> Grid:
-        """Return the grid around a typical number, or else around the number nearest to 0."""
+        """Return the grid around a typical number; by default around the number within the bounds nearest to 0."""
         nearest = 0.0 if typical is None else typical
         return cls(lower, upper, min(max(nearest, lower), upper), cells, finest)
 
@@ -93,11 +93,11 @@ class Grid:
 
 
 class CountsTargets(Protocol):
-    """Counts the numbers to predict."""
+    """Reads the numbers to predict, and counts them."""
 
     @abstractmethod
     def target_counts(self, grids: Sequence[Grid]) -> Array:
-        """PRIVATE: return the weight of the records in each cell, exactly: one histogram per number, in a chain."""
+        """PRIVATE: return the exact weight of the records in each cell: one histogram per number, concatenated."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Locations(HistogramStatistic):
     Parameters
     ----------
     grids : tuple of Grid
-        One for each column, with as many cells as ``cells`` has.
+        One for each column; ``cells`` has their numbers of cells.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class Locations(HistogramStatistic):
 
     @property
     def sum_deviation(self) -> float:
-        """Largest standard deviation of a number of records below an edge, where their total is known."""
+        """Upper bound of the standard deviation of a cumulative count whose total is known."""
         return self.deviation * math.sqrt(max(self.cells)) / 2.0
 
     def run(self, oracle: CountsTargets, total: int | None, randomness: Randomness) -> list[Location]:
@@ -171,7 +171,7 @@ class Locations(HistogramStatistic):
 
 
 def location_of(noisy: Array, grid: Grid, total: float, sum_deviation: float = 0.0) -> Location:
-    """Return centre and spread of a noisy histogram of ``total`` records, also where noise has drowned it.
+    """Return centre and spread of a noisy histogram of ``total`` records; valid numbers even if noise dominates it.
 
     The cumulative counts are moved to end at the public total, and then to the nearest increasing sequence. Quantiles
     are read where this sequence crosses a share of the total. The spread is at least the width of the centre's cell. A
@@ -200,5 +200,5 @@ def location_of(noisy: Array, grid: Grid, total: float, sum_deviation: float = 0
         if weight == 1.0 or tail * total > 3.0 * sum_deviation
     ]
     cell = int(np.clip(np.searchsorted(edges, centre), 1, grid.cells))
-    # Bounds may be so narrow that both ends of a cell are the same number: a spread is above 0 all the same.
+    # Narrow bounds may round both ends of a cell to one number; the spread must still be above 0.
     return Location(centre, max(*spreads, float(edges[cell] - edges[cell - 1]), math.ulp(centre)))

@@ -37,15 +37,14 @@ _ROOT_HALF = math.sqrt(0.5)
 
 
 class RegressionSums(Protocol):
-    """Computes the exact sums, each at values that follow from what was released before."""
+    """Computes the exact sums. Each sum may depend on the sums released before it."""
 
     @abstractmethod
     def sums(self, released: Sequence[Array]) -> Array:
         """PRIVATE: return the sum number ``len(released)``, flat; exact in any order of the records.
 
-        One person's part is, by the kind of the sum: one cell of weight at most 1, or several whose weights add up to
-        at most 1 (counts); a vector of norm at most 1; a positive semidefinite matrix of trace at most 1, packed by
-        `pack_symmetric`.
+        The kind of the sum limits the contribution of one person. Counts: cells whose weights add up to at most 1.
+        A vector: norm at most 1. A matrix: positive semidefinite, trace at most 1, packed by `pack_symmetric`.
         """
 
 
@@ -60,8 +59,8 @@ class NoisyScoring(NoisyCounts):
 
         scale_t = S_t noise_scale / sqrt(w_t)
 
-    in each number, all sums together, though each is chosen after the ones before it, are dominated by one Gaussian
-    mechanism of
+    in each number, all sums together are dominated by one Gaussian mechanism, even if each sum is chosen after the
+    earlier ones are released. Its ratio is
 
         ratio^2 = sum_t (sqrt(w_t) / noise_scale + sqrt(c_t) 2^-44)^2,
 
@@ -70,7 +69,8 @@ class NoisyScoring(NoisyCounts):
     Parameters
     ----------
     kinds : tuple of {"counts", "vector", "matrix"}
-        Of each sum; ``cells`` has the number of its values, ``shares`` its share of the squared ratio.
+        The kind of each sum. ``cells`` has the number of values of each sum, and ``shares`` its share of the squared
+        ratio.
 
     Examples
     --------

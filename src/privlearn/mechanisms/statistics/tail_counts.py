@@ -20,8 +20,8 @@ SIZES = (8, 64, 512, 4096)
 EDGES = SIZES[-1] - 1  # between the smallest cells
 
 _STEPS = 16
-"""Number of edges between a power of two and the next."""
-_SMALLEST = -64
+"""Number of edges in each interval between two powers of two."""
+_MIN_EXPONENT = -64
 """The smallest edge above 0 is 2^-64, the largest is 2^64."""
 
 
@@ -30,7 +30,7 @@ def edges(between: tuple[float, float] | None = None) -> Array:
     if between is not None:
         return np.linspace(*between, EDGES)
     index = np.arange(1, EDGES // 2 + 1)
-    sizes = np.ldexp(1.0 + index % _STEPS / _STEPS, index // _STEPS + _SMALLEST)
+    sizes = np.ldexp(1.0 + index % _STEPS / _STEPS, index // _STEPS + _MIN_EXPONENT)
     return np.concatenate([-sizes[::-1], [0.0], sizes])
 
 
@@ -76,9 +76,9 @@ def bounds(counts: Sequence[Array], edges: Array, deviation: float, tolerance: f
     Examples
     --------
     >>> numbers = np.repeat(np.linspace(20.0, 80.0, 61), 100)
-    >>> places = edges(between=(0.0, 100.0))
-    >>> smallest = np.bincount(np.searchsorted(places, numbers, "right"), minlength=SIZES[-1]).astype(float)
-    >>> [round(bound, 1) for bound in bounds(cells_of_all_sizes(smallest), places, deviation=1.0, tolerance=3.0)]
+    >>> grid = edges(between=(0.0, 100.0))
+    >>> smallest = np.bincount(np.searchsorted(grid, numbers, "right"), minlength=SIZES[-1]).astype(float)
+    >>> [round(bound, 1) for bound in bounds(cells_of_all_sizes(smallest), grid, deviation=1.0, tolerance=3.0)]
     [20.0, 80.0]
     """
     above, below = from_edge(counts), below_edge(counts)

@@ -14,7 +14,7 @@ from privlearn.randomness import Randomness, SecureRandomness
 
 
 class NoisyAnswers:
-    """PRIVATE: adds a party's noise to its exact answers; ``randomness`` is secure bits by default."""
+    """PRIVATE: adds a party's noise to its exact answers. Without ``randomness`` it draws secure bits."""
 
     def __init__(self, agreement: Agreement, randomness: Randomness | None = None) -> None:
         self._agreement = agreement
@@ -26,7 +26,7 @@ class NoisyAnswers:
         self._agreement.encoding(question).check(values)
         return values
 
-    def words(self, question: Question, values: Array) -> Words:
+    def noisy_words(self, question: Question, values: Array) -> Words:
         """Return the noisy answer as integers, which may leave under masks."""
         noise = self._agreement.party_noise(question)
         share = self._stored_share if noise.keeps_share else None
@@ -36,7 +36,7 @@ class NoisyAnswers:
             self._stored_share = share
         return noise.add_whole(values, self._agreement.encoding(question), self._randomness) + share
 
-    def to_list(self) -> list[int] | None:
+    def stored_noise(self) -> list[int] | None:
         """Return the noise that was drawn once, for another process of this party that resumes the run."""
         return None if self._stored_share is None else self._stored_share.tolist()
 

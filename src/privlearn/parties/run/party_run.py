@@ -180,7 +180,7 @@ class PartyRun:
                 "sums": [party.to_dict() for party in self._sums],
                 "witness": self._witness.to_dict(),
                 "budget": self._budget.to_dict(),
-                "noise": self._noise.to_list(),
+                "noise": self._noise.stored_noise(),
             }
         )
 
@@ -310,7 +310,7 @@ class PartyRun:
 
     def _noisy(self, question: Question) -> Words:
         values = self._precomputed.pop(question.number, None)
-        return self._noise.words(question, self._exact(question) if values is None else values)
+        return self._noise.noisy_words(question, self._exact(question) if values is None else values)
 
     def _exact(self, question: Question) -> Array:
         return self._noise.check(question, self._party.answer(question))

@@ -1,7 +1,8 @@
 """Who may do what: API keys, browser logins, and sign-in by OpenID Connect.
 
 Start with `keys`, which defines `Caller`, the value that every method of `server.service.Service` takes first. These
-modules may import `server.store`, `server.timing`, `server.refusals` and the settings of `server.holder`.
+modules may import `server.store`, `server.timing`, `server.ttl_cache`, `server.refusals` and the settings of
+`server.holder`.
 """
 
 from typing import TYPE_CHECKING

@@ -22,7 +22,8 @@ from privlearn.budget.storage import excluding, reading
 from privlearn.errors import InvalidParameter
 from privlearn.server.refusals import AccessRefused, Conflict, NotFound
 from privlearn.server.store.tables import keys
-from privlearn.server.timing import TtlCache, as_text, now
+from privlearn.server.timing import as_text, now
+from privlearn.server.ttl_cache import TtlCache
 
 HOLDER, MONITOR = "holder", "monitor"
 """Their names in logs, which no person may have."""

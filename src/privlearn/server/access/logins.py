@@ -18,7 +18,8 @@ from privlearn.server.holder.external import SignIn
 from privlearn.server.refusals import AccessRefused
 from privlearn.server.store.events import record
 from privlearn.server.store.tables import logins
-from privlearn.server.timing import TtlCache, as_text, from_text, now
+from privlearn.server.timing import as_text, from_text, now
+from privlearn.server.ttl_cache import TtlCache
 
 _SEEN_STEPS = 10
 """Fraction of the idle time after which activity is recorded: most requests write nothing."""

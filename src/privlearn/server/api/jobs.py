@@ -39,7 +39,7 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         max_length=200,
         pattern=r"^[\x21-\x7e]*$",
-        description="One for each job: a request repeated with it returns the same job, charged once.",
+        description="A new key for each job. A repeated request with the same key returns the same job, charged once.",
         examples=["5f0c2a5e"],
     ),
 ]
@@ -107,10 +107,10 @@ class EstimateAnswer(Answer):
     ratio: float | None = Field(default=None, description="Noise divided by margin: the smaller, the better.")
     lost: float | None = Field(
         default=None,
-        description="Share of what a model gains over a constant prediction that privacy costs, for a typical signal.",
+        description="Fraction of the gain over a constant prediction that is lost to privacy, for a typical signal.",
     )
     lost_range: list[float | None] | None = Field(
-        default=None, description="The same for a strong and for a weak signal."
+        default=None, description="That fraction for a strong and for a weak signal."
     )
     quality: dict[str, Any] | None = Field(
         default=None, description="Expected AUC of classes or R2 of numbers, its range, and without privacy."
@@ -120,7 +120,7 @@ class EstimateAnswer(Answer):
         description="clear: even a weak signal loses at most a quarter; drowned: even a strong one over half.",
     )
     levers: dict[str, float | None] | None = Field(
-        default=None, description="Share that is lost after each change that would help."
+        default=None, description="The lost fraction after each change that would reduce it."
     )
     smallest_rows: dict[str, int | None] | None = Field(
         default=None, description="Number of records that each verdict would need."
@@ -167,8 +167,8 @@ class JobAnswer(OfRequest):
         description="Why it failed: only in the answer about one job to the holder; otherwise empty.",
     )
     note: str = Field(description="The analyst's note.")
-    purpose: str = Field(description="What the result is for, according to the analyst.")
-    legal_basis: str = Field(description="What permits it, according to the analyst.")
+    purpose: str = Field(description="The purpose of the result that the analyst states.")
+    legal_basis: str = Field(description="The legal basis that the analyst states.")
     decide_by: str = Field(description="Deadline for its approval; empty: it needs no approval.")
     decided: str = Field(description="Time of the decision; empty: not decided.")
     decided_by: str = Field(description="The person who decided.")

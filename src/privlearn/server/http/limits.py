@@ -15,7 +15,7 @@ from privlearn.server.holder.settings import Limits
 from privlearn.server.http.capacity import KILOBYTE, MEGABYTE, content_length
 from privlearn.server.http.problems import problem
 from privlearn.server.refusals import TooLarge, TooMany
-from privlearn.server.timing import Buckets
+from privlearn.server.token_buckets import Buckets
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
