@@ -47,7 +47,9 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
         return ""
     by_letters = {name.casefold(): name for name in known}
     close = difflib.get_close_matches(word.casefold(), by_letters, n=1, cutoff=0.65)
-    return f". Did you mean {by_letters[close[0]]!r}?" if close else ""
+    longer = [name for name in by_letters if len(word) > 2 and name.startswith(word.casefold())]
+    found = close or longer[:1]
+    return f". Did you mean {by_letters[found[0]]!r}?" if found else ""
 
 
 def check_positive(**numbers: float) -> None:

@@ -123,6 +123,22 @@ def test_a_rare_outcome_is_forecast_to_drown(clinic: Path) -> None:
     assert "Expected 95 % intervals" in run(clinic, "plan", "estimate", *enough)
 
 
+@pytest.mark.parametrize("width", ["0.3", "0.33", "0.37"])
+def test_an_epsilon_that_is_told_suffices(clinic: Path, width: str) -> None:
+    rows, delta = ("--rows", "4000"), ("--delta", "1e-6")
+    rare = run(clinic, "plan", "estimate", *rows, "--epsilon", "1", *delta, "--rate", "0.033")
+    larger = re.search(r"or epsilon ([\d.]+)\.$", rare, re.MULTILINE)
+    assert larger is not None, rare
+    enough = run(clinic, "plan", "estimate", *rows, "--epsilon", larger[1], *delta, "--rate", "0.033")
+    assert "Expected 95 % intervals" in enough
+    told = run(clinic, "plan", "estimate", *rows, "--epsilon", "2", *delta, "--width", width)
+    epsilon = float(re.search(r"or epsilon = ([\d.]+) with", told)[1])  # type: ignore[index]
+    forecast = forecast_widths(
+        FORMULA, Schema.load(clinic / "clinic.yaml"), 4000, epsilon=epsilon, delta=1e-6
+    )
+    assert forecast.half_width <= float(width)
+
+
 def test_the_rate_of_the_schema_is_used(clinic: Path) -> None:
     """The forecast assumes it, and an estimate that it drowns is refused before anything is charged."""
     described = Schema.load(clinic / "clinic.yaml").to_dict()

@@ -74,7 +74,7 @@ def test_inspect_shows_a_calibration(trained: Census, run: Run) -> None:
     choice = ("--at", 0.4, "--calibrate", "--out", new)
     assert run("threshold", trained / "m.privlearn", out, *choice).code == 0
     shown = run("inspect", new).stdout
-    assert "scores above 0.4" in shown
+    assert "probabilities above 0.4" in shown
     assert "Calibration, from score to probability: " in shown
     for plain in (run("inspect", trained / "m.privlearn").stdout, run("inspect", out).stdout):
         assert "Calibration, from score" not in plain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from privlearn.data import Schema
@@ -29,6 +31,15 @@ def test_plain_words(column: str, message: str) -> None:
         Schema.from_dict(parse_yaml(f"name: t\ncolumns:\n  a: {column}\n"))
     assert "Input should" not in str(caught.value)
     assert "valid" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["CRP [mg/l]", "float", "str"])
+def test_a_column_keeps_its_name(name: str) -> None:
+    column = {"type": "number", "lower": "0,3", "upper": 9}
+    with pytest.raises(
+        SchemaError, match=rf"^columns\.{re.escape(name)}: lower: must be a number: write 0\.3"
+    ):
+        Schema.from_dict({"name": "t", "columns": {name: column}})
 
 
 TARGETS = {

@@ -184,6 +184,20 @@ def test_utf_8_that_is_read_as_something_else_is_recognised(tmp_path: Path) -> N
     assert "encoding" not in str(check_table(tmp_path / "t.csv", Schema.from_dict(marked)).findings)
 
 
+@pytest.mark.parametrize(
+    ("lower", "scale", "hardly"), [(-1000, "log", True), (-1, "log", False), (-1000, "linear", False)]
+)
+def test_a_logarithm_that_hardly_sees_small_amounts(
+    tmp_path: Path, lower: int, scale: str, hardly: bool
+) -> None:
+    bill = {"type": "number", "lower": lower, "upper": 100_000, "scale": scale}
+    found = _check("bill,ill\n3,no\n", tmp_path, columns={"bill": bill})
+    told = _told(found).get("bill", [])
+    assert [
+        (what.startswith("scale: log is finest next to lower, -1000"), stops) for what, stops in told
+    ] == ([(True, False)] if hardly else [])
+
+
 def test_a_folder_is_checked_as_one_table(tmp_path: Path) -> None:
     schema = Schema.from_dict({"name": "t", "columns": {"age": COLUMNS["age"], "ward": COLUMNS["ward"]}})
     for ward, ages in (("east", [30, 200]), ("west", [40.5, None])):

@@ -154,4 +154,4 @@ def plan_estimate(
     if width is not None:
         noun = forecast.schema.count_noun
         typer.echo(f"For +-{width:g}: about {forecast.records_for(width):,} {noun} at epsilon = {epsilon:g},")
-        typer.echo(f"or epsilon = {forecast.epsilon_for(width):.2g} with {rows:,} {noun}.")
+        typer.echo(f"or epsilon = {forecast.epsilon_for(width):g} with {rows:,} {noun}.")

@@ -189,9 +189,11 @@ def _decision(model: Any) -> list[str]:
     decision = getattr(model, "decision", None)
     if decision is None:
         return []
-    threshold = f"Threshold: predicts {model.classes[1]} for scores above {model.threshold:.4g}"
+    scores = "scores" if model.link == "none" else "probabilities"
+    threshold = f"Threshold: predicts {model.classes[1]} for {scores} above {model.threshold:.4g}"
     if not decision.scores:
         return [threshold]
+    threshold += " before calibration"
     pairs = zip(decision.scores, decision.probabilities, strict=True)
     knots = [f"{score:.4g} is {probability:.4g}" for score, probability in pairs]
     return [threshold, f"Calibration, from score to probability: {join_values(knots)}"]

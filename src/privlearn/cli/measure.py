@@ -143,8 +143,9 @@ def threshold(
         value = evaluated.best_threshold(false_positive=false_positive, false_negative=false_negative)
     decided = release.decided_by(evaluated.decision(threshold=value, calibrate=calibrate), evaluated)
     (decided if key is None else decided.signed(key)).save(out, overwrite=True)
-    calibrated = ", with calibrated probabilities" if calibrate else ""
-    typer.echo(f"Wrote {out}: predicts {evaluated.classes[1]!r} for scores above {value:.4g}{calibrated}.")
+    scores = "scores" if getattr(decided.model, "link", "none") == "none" else "probabilities"
+    before = " before calibration" if calibrate else ""
+    typer.echo(f"Wrote {out}: predicts {evaluated.classes[1]!r} for {scores} above {value:.4g}{before}.")
     typer.echo(f"It contains the model's certificate, {release.certificate.guarantee},")
     typer.echo(f"and the evaluation's, {evaluated.guarantee}.")
     typer.echo(f"Next: privlearn verify {out}")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privlearn.data.encoding.column_cells import owners
+from privlearn.data.encoding.readers import positions
 from privlearn.data.schema.cell_grammar import BLANKS, DAY_FORMS, CellRules, UnreadableCell, parse_day
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
 from privlearn.data.schema.file_format import FileFormat
@@ -309,6 +310,16 @@ class _Cells:
 
     def _check_numbers(self, column: Any) -> Iterator[tuple[str, bool]]:
         yield from self._check_kind("numbers")
+        if (
+            isinstance(column, NumberColumn)
+            and column.scale == "log"
+            and positions(column, np.zeros(1))[0] > 0.5
+        ):
+            yield (
+                f"scale: log is finest next to lower, {column.lower:g}, and hardly distinguishes amounts near 0: "
+                "write lower: 0 (amounts below count as 0), or omit the scale",
+                False,
+            )
         numbers = self._numbers()
         for side, beyond in (("below", numbers < column.lower), ("above", numbers > column.upper)):
             if beyond.any():

@@ -69,9 +69,11 @@ def plain_problems(error: ValidationError, settings: Iterable[str]) -> Iterator[
 
 def _location(location: tuple[int | str, ...]) -> str:
     parts = [str(part) for part in location]
+    kept = 1
     if parts[:1] == [_TAGGED]:
         del parts[2:3]
-    while len(parts) > 1 and _ALTERNATIVE.fullmatch(parts[-1]):
+        kept = 2  # a column may be called "CRP [mg/l]"
+    while len(parts) > kept and _ALTERNATIVE.fullmatch(parts[-1]):
         del parts[-1]
     return ".".join(parts)
 

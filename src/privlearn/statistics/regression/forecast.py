@@ -92,8 +92,8 @@ class WidthForecast:
         )
 
     def epsilon_for(self, half_width: float) -> float:
-        """Return the least epsilon at which intervals have this half width."""
-        return _least(lambda epsilon: self._suffices(half_width, self.records, epsilon), 1e-3, _MAX_EPSILON)
+        """Return the least epsilon of two digits at which intervals have this half width."""
+        return _least_epsilon(lambda epsilon: self._suffices(half_width, self.records, epsilon), 1e-3)
 
     def _suffices(self, half_width: float, records: float, epsilon: float) -> bool:
         layout = self._layout(round(records), epsilon)
@@ -105,10 +105,8 @@ class WidthForecast:
         enough = _least(lambda more: is_readable(self._layout(round(more), epsilon), self.rate), records, 1e9)
         remedy = f"use fewer terms, or about {enough:,.0f} {self.schema.count_noun}"
         if is_readable(self._layout(records, _MAX_EPSILON), self.rate):
-            larger = _least(
-                lambda more: is_readable(self._layout(records, more), self.rate), epsilon, _MAX_EPSILON
-            )
-            remedy += f", or epsilon {larger:.2g}"
+            larger = _least_epsilon(lambda more: is_readable(self._layout(records, more), self.rate), epsilon)
+            remedy += f", or epsilon {larger:g}"
         return remedy
 
     def _half_width(self, records: int, epsilon: float) -> float:
@@ -182,3 +180,10 @@ def _least(suffices: Callable[[float], bool], low: float, high: float) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
+
+
+def _least_epsilon(suffices: Callable[[float], bool], low: float) -> float:
+    """Return the least epsilon that suffices, rounded up to two digits: readers type what they see."""
+    least = _least(suffices, low, _MAX_EPSILON)
+    digits = 1 - math.floor(math.log10(least))
+    return round(math.ceil(round(least * 10.0**digits, 6)) / 10.0**digits, digits)

@@ -22,6 +22,9 @@ from privlearn.errors import InvalidParameter
 
 FUNCTIONS = ("log", "log1p", "sqrt", "scale", "C")
 MAX_POWER = 4
+_BACKTICKS = (
+    "; a name with blanks or signs between backticks, in single quotes for the shell: 'dead ~ `CRP [mg/l]`'"
+)
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<name>`[^`]+`|[^\W\d][\w.]*)|(?P<number>\d+)|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
@@ -93,6 +96,7 @@ def parse_formula(text: str) -> Formula:
 def _unreadable(text: str, reason: str) -> InvalidParameter:
     return InvalidParameter(
         f"the formula {text!r} cannot be read {reason}. Write it like: outcome ~ age + sex + age:sex + I(age^2)"
+        f"{_BACKTICKS}"
     )
 
 
@@ -203,7 +207,7 @@ class _Reader:
             terms = [Term(((Variable(column, function, reference), 1),))]
         else:
             known = ", ".join(("I", "poly", *FUNCTIONS))
-            raise InvalidParameter(f"formulas have no function {function}(). Use one of {known}.")
+            raise InvalidParameter(f"formulas have no function {function}(). Use one of {known}{_BACKTICKS}")
         self.expect(")")
         return terms
 
