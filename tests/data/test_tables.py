@@ -159,6 +159,17 @@ def test_a_query_that_fails_quotes_no_cell() -> None:
     assert "12345" not in str(failed.value)
 
 
+def test_a_stream_that_fails_quotes_no_cell() -> None:
+    class Busy:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            raise RuntimeError("unfinished result: cell 12345")
+
+    with pytest.raises(DataError, match="Finish other queries of its connection") as failed:
+        as_table(Busy())
+    assert failed.value.__context__ is None
+    assert "12345" not in str(failed.value)
+
+
 def test_cells_of_several_types_are_read_one_by_one() -> None:
     frame = narwhals.from_native(pd.DataFrame({"a": [1, "x"]}))
     assert as_table(frame).equals(as_table({"a": [1, "x"]}))

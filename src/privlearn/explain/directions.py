@@ -94,7 +94,7 @@ def word_direction(encoder: Encoder, word: str, column: str | None = None) -> Ar
 def norm_shift(encoder: Encoder, name: str, coefficients: Array) -> Array:
     """Return how a column changes the other columns' part of the scores, through the norm that rows are divided by.
 
-    Of shape (values, synthetic rows, scores), less the mean over the values.
+    The array has the shape (values, synthetic rows, scores); the mean over the values is subtracted.
     """
     _, table = _vary(_check_column(encoder, name), name)
     others = [name not in columns for columns in feature_columns(encoder)]

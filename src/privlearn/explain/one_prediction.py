@@ -48,7 +48,7 @@ class Contributions:
     label : object
         The class of the score; ``None`` for a regression.
     probabilities : array of shape (rows,), or None
-        Of the class, where the model has any.
+        Probabilities of the class, where the model has any.
     base_row : str
         Which row has the score ``base``.
     """

@@ -41,9 +41,9 @@ class MinimiserShift:
     ----------
     noise : {"gaussian", "norm_gamma"}
     scale : float
-        Of the noise in the sum of gradients: s, or CMS11's scale.
+        Scale of the noise in the sum of gradients: s, or CMS11's scale.
     second_scale : float
-        Of noise of the same distribution that is added to the minimiser afterwards.
+        Scale of noise of the same distribution that is added to the minimiser afterwards.
     dimension : int
     ridge : float
         r.

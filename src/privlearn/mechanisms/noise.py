@@ -238,7 +238,7 @@ ADD_NOISE = {"gaussian": add_gaussian, "laplace": add_laplace, "norm_gamma": add
 FLOATING_POINT = {
     "gaussian": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
     "laplace": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
-    "norm_gamma": "noise drawn exactly from its continuous law; the sum is rounded last, to a grid of 2^-40 of the "
-    "noise scale, which costs nothing",
+    "norm_gamma": "noise drawn exactly from its continuous distribution; the sum is rounded last, to a grid of 2^-40 "
+    "of the noise scale, which costs nothing",
 }
 """Statements of certificates on each sampler."""

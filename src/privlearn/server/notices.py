@@ -46,7 +46,7 @@ class Notice:
     Attributes
     ----------
     id : str
-        Of the notice. Receivers recognise a notice that was sent twice by it.
+        Identifier of the notice, by which receivers recognise one that was sent twice.
     happening : str
         The event.
     time : str

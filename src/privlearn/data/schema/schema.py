@@ -24,7 +24,7 @@ Name = Annotated[StrictStr, Field(min_length=1)]
 
 
 class Schema(CompactModel):
-    """Public bounds, categories and classes of a table, and what a person is in it.
+    """Public bounds, categories and classes of a table, and how its rows relate to persons.
 
     Parameters
     ----------

@@ -41,6 +41,10 @@ def safely(convert: Callable[[], Result], message: str) -> Result:
     raise DataError(message)
 
 
+_NO_STREAM = (
+    "the table cannot be read. Finish other queries of its connection, or convert columns of unusual types."
+)
+
 NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE, DAY, ARRAY_TEXT, HOUR = range(9)
 """Kinds of cells: the indices of a mixed array's children."""
 
@@ -313,7 +317,7 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
                 f"a {type(data).__name__} is not a table. Pass a pandas, polars or pyarrow table, a dict of arrays, "
                 "a list of dicts, or a 2-D numpy array (for arrays without a schema, set norm_bound and classes)."
             )
-        data = safely(lambda: pa.table(data), "the table has a column whose type cannot be read. Convert it.")
+        data = safely(lambda: pa.table(data), _NO_STREAM)
     return list(data.column_names), data.column
 
 

@@ -475,7 +475,7 @@ def _advise_svm(forecast: Forecast) -> list[str]:
     if forecast.verdict == "clear" or forecast.mechanism.task.loss.link != "logistic":
         return []
     return [
-        "If you need labels and no probabilities, a support vector machine (svm) usually errs less under noise."
+        "If you need labels and no probabilities, a support vector machine (svm) usually has a lower error under noise."
     ]
 
 

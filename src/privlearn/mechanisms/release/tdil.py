@@ -78,7 +78,7 @@ class TestDataIndependentLearner(AnsweringMechanism):
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian",)}
     floating_point = (
         "answers and draws from a net: exact discrete samplers; rounding is inside the guarantee. Draws from the unit "
-        "ball: exactly from the continuous law, rounded last, to a grid of 2^-40, which costs nothing"
+        "ball: exactly from the continuous distribution, rounded last, to a grid of 2^-40, which costs nothing"
     )
 
     def __post_init__(self) -> None:

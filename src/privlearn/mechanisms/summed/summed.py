@@ -33,8 +33,8 @@ MAX_RECORDS = 2**26  # for which the rounding of sums is proven
 FLOATING_POINT = {
     "gaussian": "exact discrete samplers on a grid of at most 2^-32 of the noise scale; rounding, of the sums too, is "
     "inside the guarantee",
-    "norm_gamma": "every party draws its noise exactly from the continuous law and rounds its noisy answer last, to a "
-    "public grid, which costs nothing; rounding of what it computes before is inside the guarantee",
+    "norm_gamma": "every party draws its noise exactly from the continuous distribution and rounds its noisy answer "
+    "last, to a public grid, which costs nothing; rounding of what it computes before is inside the guarantee",
 }
 """Statements of certificates on the parties' samplers."""
 

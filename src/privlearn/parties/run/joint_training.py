@@ -112,7 +112,7 @@ class JointTraining(Agreement):
         ``"descent"`` also ``"multinomial"`` (then the default). For a number ``"huber"`` (default),
         ``"clipped_square"``. Or a smooth loss that an extension registers.
     width : float, optional
-        Of the two hinges and the two losses of numbers.
+        Width of the two hinges and the two losses of numbers.
     kernel : KernelSettings, optional
         Default: a model that is linear in the encoded columns.
     rounds : int, optional

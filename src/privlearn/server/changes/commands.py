@@ -48,7 +48,7 @@ class Command:
     button : str
         The button that confirms it.
     lead : str
-        What it is for.
+        Purpose of the command, in one sentence.
     fields : tuple of CommandField
     consequences : tuple of str
         What the holder should know before confirming.

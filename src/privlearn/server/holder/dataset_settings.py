@@ -92,7 +92,7 @@ class DataSet(PublicModel):
     table : path or address
         A file or a directory of files, as `open_records` reads them; or give ``database`` and ``query`` instead.
     endpoint, region : str, optional
-        Of the S3-compatible storage in ``table``; its keys are looked up like AWS's tools do.
+        Address and region of the S3-compatible storage in ``table``; its keys are looked up as by AWS's tools.
     database, query : str
         An SQLAlchemy address without a password, and one SELECT.
     schema : path

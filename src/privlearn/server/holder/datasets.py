@@ -68,7 +68,7 @@ class OfferedDataSet:
     record_count : int, optional
         The number of records, if it was counted before.
     version : int
-        Of its table. All versions are about the same people and share one budget.
+        Version of its table. All versions are about the same people and share one budget.
     records : int
         Public: the number of records, or of persons if the schema has a person column. Read once; where it is private,
         the number that the holder expects.

@@ -35,9 +35,9 @@ class Recipe(PublicModel):
         ``linear``, ``rbf``, ``laplacian``, ``cauchy``, ``polynomial``, or one that an extension registers; those
         without Fourier features need public points, or a session that answers from a kernel machine.
     gamma : float or "auto", default=1.0
-        Of the kernel, as in scikit-learn; ``"auto"`` computes it from the schema, for "rbf".
+        Parameter of the kernel, as in scikit-learn; ``"auto"`` computes it from the schema, for "rbf".
     degree, coef0
-        Of the kernel, as in scikit-learn.
+        Parameters of the kernel, as in scikit-learn.
     regularization : float or "auto", default="auto"
     intercept : bool, default=True
     probability : bool, default=False

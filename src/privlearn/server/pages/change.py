@@ -76,7 +76,7 @@ def carry_out(
     do : callable
         Makes the change. It may return a page, or the address of one; without, the browser is sent to ``back``.
     title, lead, fields, notes
-        Of the pages; title, lead and fields are those of the command if they are not given.
+        Texts and fields of the pages; title, lead and fields are those of the command if they are not given.
     """
     change = Change(
         command, back, title or command.title, lead or command.lead, fields or command.fields, notes

@@ -45,7 +45,7 @@ class Coefficient:
     lower, upper : float
         Confidence interval of the file's level.
     p_value : float
-        Of the hypothesis that the coefficient is 0.
+        p-value of the hypothesis that the coefficient is 0.
     privacy_cost : float
         Width of the interval over its width without privacy.
     """

@@ -48,7 +48,7 @@ class PrivateGLM(BaseEstimator):
     Attributes
     ----------
     estimates_ : Estimates
-        Of the last `fit`: the certified table, which can be saved and verified.
+        Certified table of the last `fit`; it can be saved and verified.
     """
 
     def __init__(
