@@ -11,6 +11,7 @@ import pytest
 
 from privlearn import DataError
 from privlearn.data import Schema, SchemaEncoder, TableCheck, check_table, read_table, write_table
+from privlearn.errors import ON_DROPPING
 from tests.support.canary import CANARY_TEXT
 
 COLUMNS: dict[str, Any] = {
@@ -70,7 +71,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
             ("1 cells are not listed: list them, or set unknown: zero or other", True),
         ],
         "seen": [(f"1 cells are not dates such as 2020-01-31: {PAGE}", True)],
-        "ill": [("1 missing cells: fill them in, or set missing: zero", True)],
+        "ill": [(f"1 missing cells: fill them in, or drop those rows ({ON_DROPPING})", True)],
         None: [("1 column is not in the schema, and not read: extra", False)],
     }
     assert found.problems == 7
@@ -87,7 +88,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
 def test_spellings_of_a_class_go_under_merge(tmp_path: Path) -> None:
     found = _check("age,ward,floor,seen,ill\n3,east,1,2020-05-01,YES\n", tmp_path)
     ((what, stops),) = _told(found)["ill"]
-    assert "only in capital letters; write other spellings of a class under merge" in what
+    assert "only in capital letters or blanks; write other spellings of a class under merge" in what
     assert stops
     with pytest.raises(DataError, match="under merge"):
         SchemaEncoder(Schema.from_dict({"name": "t", "columns": COLUMNS, "target": TARGET})).encode_labels(
@@ -135,7 +136,8 @@ def test_decimal_commas_and_capital_letters(tmp_path: Path) -> None:
     assert told["age"] == [('1 cells are not numbers: with decimal commas; write file: {decimal: ","}', True)]
     assert told["ward"] == [
         (
-            "1 cells are not listed: some differ only in capital letters; correct the table, or list each spelling",
+            "1 cells are not listed: some differ only in capital letters or blanks; correct the table, or list each "
+            "spelling",
             True,
         )
     ]
@@ -192,10 +194,8 @@ def test_a_logarithm_that_hardly_sees_small_amounts(
 ) -> None:
     bill = {"type": "number", "lower": lower, "upper": 100_000, "scale": scale}
     found = _check("bill,ill\n3,no\n", tmp_path, columns={"bill": bill})
-    told = _told(found).get("bill", [])
-    assert [
-        (what.startswith("scale: log is finest next to lower, -1000"), stops) for what, stops in told
-    ] == ([(True, False)] if hardly else [])
+    told = [finding for finding in found.findings if finding.what.startswith("scale: log is finest")]
+    assert [(finding.what.endswith(": bill"), finding.stops) for finding in told] == [(True, False)] * hardly
 
 
 def test_a_folder_is_checked_as_one_table(tmp_path: Path) -> None:
@@ -255,3 +255,8 @@ def test_times_of_an_unknown_zone_are_refused(tmp_path: Path) -> None:
     write_table(pa.table({"seen": times}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match="column 'seen' holds cells that cannot be written as text"):
         check_table(tmp_path / "t.parquet", Schema.from_dict({"name": "t", "columns": {"seen": DAY}}))
+
+
+def test_blanks_and_capital_letters_at_once(tmp_path: Path) -> None:
+    told = _told(_check("age,ward,floor,seen,ill\n1, EAST ,1,2020-05-01,no\n", tmp_path))
+    assert "only in capital letters or blanks" in told["ward"][0][0]

@@ -38,7 +38,7 @@ from privlearn.data.sources.schema_columns import (
     schema_columns,
 )
 from privlearn.data.sources.table import encode_dictionary
-from privlearn.errors import DataError, did_you_mean
+from privlearn.errors import ON_DROPPING, DataError, did_you_mean
 
 _DECIMAL_COMMA = r"^[-+]?[0-9]+,[0-9]+$"
 _CODE_FOR_GAPS = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
@@ -90,7 +90,11 @@ def check_table(path: str | TablePath, schema: Schema) -> TableCheck:
     _, files = list_files(table_path(path))
     blocks = _read(path, files, schema)
     table = concatenate_tables(text_of(block, schema.file.decimal) for block in blocks)
-    findings = [*_check_encoding(files, schema.file), *_check_names(table.column_names, schema)]
+    findings = [
+        *_check_encoding(files, schema.file),
+        *_check_names(table.column_names, schema),
+        *_check_scales(schema),
+    ]
     for name in schema_columns(schema):
         if name in table.column_names:
             column: Any = described_column(schema, name)
@@ -169,6 +173,24 @@ def _check_names(names: list[str], schema: Schema) -> Iterator[Finding]:
         named = f"{', '.join(others[:MAX_NAMES])}{', ...' * (len(others) > MAX_NAMES)}"
         are = "column is" if len(others) == 1 else "columns are"
         yield Finding(None, f"{len(others)} {are} not in the schema, and not read: {named}", False)
+
+
+def _check_scales(schema: Schema) -> Iterator[Finding]:
+    far = [
+        name
+        for name, column in schema.columns.items()
+        if isinstance(column, NumberColumn)
+        and column.scale == "log"
+        and column.upper > 0
+        and positions(column, np.zeros(1))[0] > 0.5
+    ]
+    if far:
+        named = f"{', '.join(far[:MAX_NAMES])}{', ...' * (len(far) > MAX_NAMES)}"
+        what = (
+            "scale: log is finest next to lower, and hardly distinguishes amounts near 0: write lower: 0 (amounts "
+            f"below count as 0), or omit the scale: {named}"
+        )
+        yield Finding(None, what, False)
 
 
 def _check_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
@@ -271,7 +293,8 @@ class _Cells:
         missing = pc.sum(self._missing).as_py() or 0
         accepts = getattr(column, "missing", "refuse") != "refuse"
         if missing:
-            instead = "" if accepts else ": fill them in, or set missing: zero"
+            other = f"drop those rows ({ON_DROPPING})" if isinstance(column, Target) else "set missing: zero"
+            instead = "" if accepts else f": fill them in, or {other}"
             yield f"{missing} missing cells{instead}", not accepts
         if isinstance(column, NumberColumn) or (isinstance(column, Target) and column.bounds):
             yield from self._check_numbers(column)
@@ -310,16 +333,6 @@ class _Cells:
 
     def _check_numbers(self, column: Any) -> Iterator[tuple[str, bool]]:
         yield from self._check_kind("numbers")
-        if (
-            isinstance(column, NumberColumn)
-            and column.scale == "log"
-            and positions(column, np.zeros(1))[0] > 0.5
-        ):
-            yield (
-                f"scale: log is finest next to lower, {column.lower:g}, and hardly distinguishes amounts near 0: "
-                "write lower: 0 (amounts below count as 0), or omit the scale",
-                False,
-            )
         numbers = self._numbers()
         for side, beyond in (("below", numbers < column.lower), ("above", numbers > column.upper)):
             if beyond.any():
@@ -352,14 +365,14 @@ class _Cells:
             return codes
         lowered = {str(value).casefold() for value in values}
         if isinstance(values[0], str) and any(
-            cell.casefold() in lowered for cell in unknown.unique().to_pylist()
+            cell.strip(BLANKS).casefold() in lowered for cell in unknown.unique().to_pylist()
         ):
             instead = (
                 SPELLINGS_OF_A_CLASS
                 if isinstance(column, Target)
                 else "correct the table, or list each spelling"
             )
-            return f": some differ only in capital letters; {instead}"
+            return f": some differ only in capital letters or blanks; {instead}"
         if isinstance(column, Target):
             return f": {SPELLINGS_OF_A_CLASS}; list them, or set unknown: zero"
         return ": list them, or set unknown: zero or other"
