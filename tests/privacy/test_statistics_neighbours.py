@@ -99,7 +99,7 @@ def test_a_person_moves_what_enters_noise_by_what_is_charged(
     settings: Table = {"expected_records": 1000} if relation == "add_remove" else {}
     estimator: Any = PrivateRegressor if kind == "number" else PrivateLogisticRegression
     largest = 0.0
-    for _ in range(2):
+    for _ in range(3):
         seen = []
         for table in neighbours(rng, relation, answers, per_person, persons.startswith("averaged")):
             drawn.clear()

@@ -63,6 +63,8 @@ MUTANTS = [
     Mutant("objective: pure statistics are not added", "privlearn.mechanisms.release.objective:ObjectivePerturbation.spends", "task.problems * (main + tolerance) + task.other_epsilon", "task.problems * (main + tolerance)", LOCATED),
     Mutant("output: pure statistics are not added", "privlearn.mechanisms.release.output:OutputPerturbation.spends", "task.problems * per_problem + task.other_epsilon", "task.problems * per_problem", LOCATED),
     Mutant("several problems share the statistics too often", "privlearn.mechanisms.release.objective:ObjectivePerturbation._statistics_ratio", "self.task.other_ratio / math.sqrt(self.task.problems)", "self.task.other_ratio / self.task.problems", LOCATED),
+    Mutant("numbers are counted more often than is paid", "privlearn.mechanisms.statistics.locations:Locations.run", "range(ROUNDS)", "range(ROUNDS + 1)", LOCATED),
+    Mutant("numbers are counted without noise", "privlearn.mechanisms.statistics.locations:Locations.run", "one_round.add_noise(counts, randomness)", "counts", LOCATED),
     *scaled("noise of histograms", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.add_noise", "ADD_NOISE[self.noise](table, @self.noise_scale, randomness)", LOCATED),
     Mutant("a replaced record leaves its histogram only", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.ratio", "relation.counts", "1.0", LOCATED),
     Mutant("a replaced record leaves its histogram only, pure", "privlearn.mechanisms.statistics.statistic:HistogramStatistic.epsilon", "relation.gradients", "1.0", LOCATED),

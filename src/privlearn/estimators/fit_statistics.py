@@ -13,7 +13,7 @@ from typing import Any
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
-from privlearn.mechanisms.statistics.locations import FEW_CELLS, MANY_CELLS, Grid, Locations
+from privlearn.mechanisms.statistics.locations import CELLS, ROUNDS, Grid, Locations
 from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.mechanisms.statistics.statistic import ClassCounts, scale_of_cost
 from privlearn.release.score_map import MAX_TARGET
@@ -24,7 +24,7 @@ _MIN_FOR_MEAN, _MAX_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02
 _FOR_SCORES = 0.05  # it makes the fit's noise 2.5 % larger
 _MIN_SHARE = 0.01
 _CLASS_ERROR, _MAX_FOR_CLASSES, _USELESS_CLASS_ERROR = 0.001, 0.05, 0.03  # errors: parts of all records
-_QUANTILE_ERROR, _MAX_FOR_QUANTILES, _USELESS_QUANTILE_ERROR = 0.02, 0.1, 0.15
+_QUANTILE_ERROR, _MAX_FOR_QUANTILES, _USELESS_QUANTILE_ERROR = 0.02, 0.1, 0.2
 
 
 @dataclass(frozen=True)
@@ -147,16 +147,15 @@ def target_locations(
 ) -> Locations | None:
     """Return centre and spread of the numbers; ``None`` if the noise would exceed what the quartiles need.
 
-    The share of the budget is the one at which a quantile is off by 2 % of the records, between 1 % and 10 %; there
-    are fewer cells where that helps (docs/theory/locations.md).
+    The share of the budget is the one at which a quantile is off by 2 % of the records, between 1 % and 10 %
+    (docs/theory/locations.md).
     """
-    for cells, limit in ((MANY_CELLS, _QUANTILE_ERROR), (FEW_CELLS, _USELESS_QUANTILE_ERROR)):
-        per_cell = 2.0 / math.sqrt(cells)
-        if budget.deviation(_MAX_FOR_QUANTILES, len(targets)) <= limit * per_cell:
-            share = budget.smallest_share(_QUANTILE_ERROR * per_cell, _MAX_FOR_QUANTILES, len(targets))
-            grids = [Grid.between(lower, upper, cells, typical) for lower, upper, typical in targets]
-            return Locations.on(grids, budget.noise, budget.scale(share, len(targets)))
-    return None
+    histograms, per_cell = ROUNDS * len(targets), 2.0 / math.sqrt(CELLS)
+    if budget.deviation(_MAX_FOR_QUANTILES, histograms) > _USELESS_QUANTILE_ERROR * per_cell:
+        return None
+    share = budget.smallest_share(_QUANTILE_ERROR * per_cell, _MAX_FOR_QUANTILES, histograms)
+    grids = [Grid.between(lower, upper, CELLS, typical) for lower, upper, typical in targets]
+    return Locations.on(grids, budget.noise, budget.scale(share, histograms))
 
 
 def affordable_centring(rows: Centrable, plain: ReleaseMechanism) -> Centring | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Estimate,
         NoisyTable,
         estimates,
+        largest_share,
         magnitude,
         nearest_counts,
         quotient,

@@ -159,6 +159,22 @@ def estimates(
     }
 
 
+def largest_share(shares: Callable[[Array], Array], table: NoisyTable) -> Estimate:
+    """Return the largest of a table's shares, which add up to 1.
+
+    Noise makes the largest of several numbers too large: the value is less by the simulation's median excess. The
+    interval covers an error from the least of any class to the largest of all, so it contains the value
+    (docs/theory/evaluation.md).
+    """
+    values, centre = shares(table.counts), shares(table.plausible)
+    drawn = shares(table.draws(REPLICATES, 0))
+    errors, excess = drawn - centre, drawn.max(-1) - centre.max()
+    outside = (1.0 - LEVEL) / 2.0
+    high, low = np.quantile(errors.max(-1), 1.0 - outside), np.quantile(errors, outside, axis=0).min()
+    ends = values.max() - np.array([np.median(excess), high, low])
+    return Estimate(*np.clip(ends, 1.0 / len(values), 1.0).tolist())
+
+
 _UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
 

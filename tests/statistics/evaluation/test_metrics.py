@@ -18,6 +18,7 @@ from privlearn.statistics import (
     Estimate,
     NoisyTable,
     estimates,
+    largest_share,
     magnitude,
     nearest_counts,
     quotient,
@@ -286,3 +287,22 @@ def test_calibration_groups_hold_enough() -> None:
     held = np.add.reduceat(counts.sum(0), starts)
     assert held.min() >= 20 * 6 * math.sqrt(2)
     assert 4 <= len(starts) <= 12
+
+
+@pytest.mark.parametrize(("classes", "records", "scale"), [(12, 1000, 20.0), (12, 300, 40.0), (3, 500, 20.0)])
+@pytest.mark.parametrize("decay", [0.0, 0.3, 1.5])
+def test_the_largest_of_noisy_shares(classes: int, records: int, scale: float, decay: float) -> None:
+    """Without its correction the largest of 12 shares lies above its interval in half of the tables."""
+    shares = np.arange(1.0, classes + 1.0) ** -decay
+    shares /= shares.sum()
+    source, covered, values, tables = np.random.default_rng(3), 0, [], 40
+    for _ in range(tables):
+        counts = source.multinomial(records, np.repeat(shares / classes, classes)).reshape(classes, classes)
+        noisy = counts + source.normal(0.0, scale, counts.shape)
+        found = largest_share(metrics.class_shares, NoisyTable(noisy, "gaussian", scale, records))
+        assert 1.0 / classes <= found.lower <= found.value <= found.upper <= 1.0
+        covered += found.lower <= shares[0] <= found.upper
+        values.append(found.value)
+    assert stats.binom.cdf(covered, tables, 0.95) > 1e-4
+    if records * shares.max() > 6.0 * scale:
+        assert np.mean(values) == pytest.approx(shares[0], rel=0.2)

@@ -1,10 +1,11 @@
-"""Private centre and spread of numbers: one noisy histogram each over a public grid, read as quantiles.
+"""Private centre and spread of numbers: noisy histograms, each over a grid around the centre of the one before.
 
-Wide bounds cost little: the grid is fine near an origin and coarse far away. The argument: docs/theory/locations.md.
+Wide bounds cost little: a grid is fine near an origin and coarse far away. The argument: docs/theory/locations.md.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,8 +20,8 @@ from privlearn.imports import optimize
 from privlearn.mechanisms.statistics.statistic import HistogramStatistic, count
 from privlearn.randomness import Randomness
 
-MANY_CELLS, FEW_CELLS = 256, 64
-"""Numbers of cells: with few of them, sums over cells have half the noise."""
+CELLS, ROUNDS = 32, 3
+"""Cells of a histogram, and histograms of a column: together as noisy as a single one of 96 cells (288, pure noise)."""
 
 FINEST = 2.0**-20
 """Half width of the part of a grid with equal cells, relative to the range: bounds may be far too wide."""
@@ -78,6 +79,11 @@ class Grid:
         nearest = 0.0 if typical is None else typical
         return cls(lower, upper, min(max(nearest, lower), upper), cells, finest)
 
+    def around(self, location: Location) -> Grid:
+        """Return the grid that is finest around a released centre, as far as a quarter of the spread."""
+        finest = location.spread / 4.0 / (self.upper - self.lower)
+        return dataclasses.replace(self, origin=location.centre, finest=max(finest, FINEST))
+
     @property
     def edges(self) -> Array:
         """Ends of the cells, from lower to upper."""
@@ -102,21 +108,22 @@ class CountsTargets(Protocol):
 
 @dataclass(frozen=True)
 class Locations(HistogramStatistic):
-    """Centre and spread of one or several columns of numbers, from one noisy histogram each.
+    """Centre and spread of one or several columns of numbers, from `ROUNDS` noisy histograms each.
 
-    **Theorem**: that of `HistogramStatistic`. Quantiles are post-processing.
+    **Theorem**: that of `HistogramStatistic`, for all rounds together. The cells of a later round depend on the records
+    only through what was released before, and costs add up as if they were fixed. Quantiles are post-processing.
 
     Parameters
     ----------
     grids : tuple of Grid
-        One for each column; ``cells`` has their numbers of cells.
+        Of the first round: one for each column, with as many cells as ``cells`` has in each round.
 
     Examples
     --------
     >>> from privlearn.guarantee import get_relation
-    >>> statistic = Locations.on([Grid.between(0.0, 100.0, 64)], "gaussian", noise_scale=20.0)
+    >>> statistic = Locations.on([Grid.between(0.0, 100.0, 32)], "gaussian", noise_scale=20.0)
     >>> statistic.numbers, round(statistic.ratio(get_relation("replace_one")), 4)
-    (64, 0.0707)
+    (96, 0.1225)
     """
 
     grids: tuple[Grid, ...]
@@ -125,13 +132,15 @@ class Locations(HistogramStatistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if tuple(grid.cells for grid in self.grids) != self.cells:
-            raise InvalidParameter("there must be one grid for each histogram, with its number of cells")
+        if _cells(self.grids) * ROUNDS != self.cells:
+            raise InvalidParameter(
+                f"there must be one grid for each column, and its number of cells {ROUNDS} times"
+            )
 
     @classmethod
     def on(cls, grids: Sequence[Grid], noise: str, noise_scale: float) -> Self:
         """Return the statistic of these grids."""
-        return cls(tuple(grid.cells for grid in grids), noise, noise_scale, tuple(grids))
+        return cls(_cells(grids) * ROUNDS, noise, noise_scale, tuple(grids))
 
     @property
     def sum_deviation(self) -> float:
@@ -143,19 +152,19 @@ class Locations(HistogramStatistic):
 
         Where records have weights, whose ``total`` is private, the noisy counts' own sum takes its place.
         """
-        counts = np.split(oracle.target_counts(self.grids), np.cumsum(self.cells)[:-1])
-        return self.locate(counts, total, randomness)
-
-    def locate(self, counts: Sequence[Array], total: int | None, randomness: Randomness) -> list[Location]:
-        """Touch the data: return a location for each histogram of PRIVATE counts, made by `Grid.count`."""
-        noisy = self.add_noise(counts, randomness)
-        tables = zip(noisy, self.grids, strict=True)
-        return [
-            location_of(
-                table, grid, max(float(table.sum()), 1.0) if total is None else total, self.sum_deviation
-            )
-            for table, grid in tables
-        ]
+        one_round = HistogramStatistic(_cells(self.grids), self.noise, self.noise_scale)
+        grids, locations = list(self.grids), list[Location]()
+        for _ in range(ROUNDS):
+            counts = np.split(oracle.target_counts(grids), np.cumsum(one_round.cells)[:-1])
+            noisy = one_round.add_noise(counts, randomness)
+            locations = [
+                location_of(
+                    table, grid, max(float(table.sum()), 1.0) if total is None else total, self.sum_deviation
+                )
+                for table, grid in zip(noisy, grids, strict=True)
+            ]
+            grids = [grid.around(location) for grid, location in zip(self.grids, locations, strict=True)]
+        return locations
 
     def to_dict(self) -> dict[str, Any]:
         grids = [[grid.lower, grid.upper, grid.origin] for grid in self.grids]
@@ -163,11 +172,16 @@ class Locations(HistogramStatistic):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        pairs = zip(record["grids"], record["cells"], strict=True)
-        grids = [
-            Grid(float(lower), float(upper), float(origin), cells) for (lower, upper, origin), cells in pairs
-        ]
-        return cls.on(grids, record["noise"], float(record["noise_scale"]))
+        cells = tuple(record["cells"])
+        grids = tuple(
+            Grid(float(lower), float(upper), float(origin), size)
+            for (lower, upper, origin), size in zip(record["grids"], cells, strict=False)
+        )
+        return cls(cells, record["noise"], float(record["noise_scale"]), grids)
+
+
+def _cells(grids: Sequence[Grid]) -> tuple[int, ...]:
+    return tuple(grid.cells for grid in grids)
 
 
 def location_of(noisy: Array, grid: Grid, total: float, sum_deviation: float = 0.0) -> Location:

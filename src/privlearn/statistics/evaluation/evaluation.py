@@ -27,6 +27,7 @@ from privlearn.statistics.intervals import (
     NoisyTable,
     Statistic,
     estimates,
+    largest_share,
     magnitude,
     quotient,
     root,
@@ -118,10 +119,7 @@ class Evaluation(CountsFile):
     @cached_property
     def most_frequent(self) -> Estimate | None:
         """Return the accuracy of always predicting the most frequent class; ``None`` for a number."""
-        if not self.classes:
-            return None
-        (estimate,) = estimates(metrics.most_frequent, self._table(0))["most frequent"]
-        return estimate
+        return largest_share(metrics.class_shares, self._table(0)) if self.classes else None
 
     @cached_property
     def per_class(self) -> dict[str, dict[str, Estimate]]:

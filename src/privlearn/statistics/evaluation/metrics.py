@@ -63,9 +63,9 @@ BY_THRESHOLD = frozenset(
 """The numbers of two classes that depend on the threshold."""
 
 
-def most_frequent(counts: Array) -> Statistics:
-    """Return the share of the most frequent class, from counts by true class and anything else."""
-    return {"most frequent": share(counts.sum(-1).max(-1), counts.sum((-2, -1)))}
+def class_shares(counts: Array) -> Array:
+    """Return the share of each class, from counts by true class and anything else."""
+    return share(counts.sum(-1), counts.sum((-2, -1))[..., np.newaxis])
 
 
 def confusion(counts: Array, threshold: int | None) -> Statistics:
