@@ -212,6 +212,22 @@ def test_candidates_of_a_search_have_offsets_of_their_own(name: str, values: lis
             assert shared.score_map.to_dict() == alone.score_map.to_dict()
 
 
+@pytest.mark.parametrize(
+    ("centre", "spread", "bounds"),
+    [(20.0, 1.0, (0, 193)), (1000.0, 10.0, (0, 5000)), (130.0, 18.0, (0, 300))],
+)
+def test_numbers_far_from_0_are_learnt(centre: float, spread: float, bounds: tuple[float, float]) -> None:
+    """R2 is 0.5 without privacy; with one coarse grid around 0 it was between -16 and 0.4."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0.0, 1.0, (6000, 3))
+    y = centre + spread * (np.sqrt(6.0) * (rows[:, 0] - 0.5) + np.sqrt(0.5) * rng.normal(size=6000))
+    model = PrivateRegressor(
+        epsilon=1.0, delta=1e-6, column_bounds=[(0, 1)] * 3, target_bounds=bounds, random_state=0
+    ).fit(rows, y)
+    assert model.score(rows, y) > 0.4
+    check_agreement(model.release_.model, model.certificate_)
+
+
 def test_public_units() -> None:
     schema, cells = table(name="y", lower=0, upper=1e6, typical=500, spread=30)
     model = PrivateRegressor(epsilon=2.0, delta=1e-6, schema=schema, random_state=0).fit(cells, NUMBERS)

@@ -462,7 +462,9 @@ def test_an_empty_table_is_counted_where_the_number_of_records_is_private(releas
 def test_accuracy_stands_next_to_that_of_a_constant(release: Release, test_rows: pa.Table) -> None:
     found = evaluate(release, test_rows, epsilon=math.inf)
     labels = labels_of(test_rows)
-    assert found.numbers_with_baseline["accuracy of a constant"].value == pytest.approx(1.0 - labels.mean(), abs=1e-3)
+    assert found.numbers_with_baseline["accuracy of a constant"].value == pytest.approx(
+        1.0 - labels.mean(), abs=1e-3
+    )
     assert f"accuracy of a constant      {found.most_frequent}" in str(found)
     assert "accuracy of a constant" in page_part(found)
 
