@@ -82,7 +82,9 @@ class Grid:
     def around(self, location: Location) -> Grid:
         """Return the grid that is finest around a released centre, as far as a quarter of the spread."""
         finest = location.spread / 4.0 / (self.upper - self.lower)
-        return dataclasses.replace(self, origin=location.centre, finest=max(finest, FINEST))
+        # Rounding must not raise an error after rows were read.
+        origin = min(max(location.centre, self.lower), self.upper)
+        return dataclasses.replace(self, origin=origin, finest=max(finest, FINEST))
 
     @property
     def edges(self) -> Array:
