@@ -59,14 +59,18 @@ def _parse_address(text: str) -> str:
     return text
 
 
-TableFile = Annotated[
+_TABLE = (
+    "The table: .csv, .tsv, .txt, .data or .dat (also .gz, .bz2 and .zst) or .parquet; a directory of such "
+    "files or a quoted 'data/*.parquet', here or in storage (s3://bucket/data/). With the extra files: .xlsx, "
+    ".xlsm, .sav, .zsav, .dta, .sas7bdat or .xpt."
+)
+TableFile = Annotated[str, typer.Argument(parser=_parse_address, metavar="FILE", help=_TABLE)]
+RowsFile = Annotated[
     str,
     typer.Argument(
         parser=_parse_address,
         metavar="FILE",
-        help="The table: .csv, .tsv, .txt, .data or .dat (also .gz, .bz2 and .zst) or .parquet; a directory of such "
-        "files or a quoted 'data/*.parquet', here or in storage (s3://bucket/data/). With the extra files: .xlsx, "
-        ".xlsm, .sav, .zsav, .dta, .sas7bdat or .xpt.",
+        help=f"{_TABLE} For a public feature map: .npz with the array X and, to train, y.",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A release file.")]

@@ -10,6 +10,8 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
+from privlearn.cli.arrays import MapOptions
+from privlearn.cli.charging import with_options
 from privlearn.cli.options import (
     NUMBER,
     Delta,
@@ -50,6 +52,7 @@ plan = typer.Typer(cls=_WithoutTables, rich_markup_mode="rich")
 
 
 @plan.callback(invoke_without_command=True)
+@with_options
 def forecast(
     context: typer.Context,
     rows: Annotated[int | None, typer.Option(help="Number of records, or of persons.")] = None,
@@ -60,7 +63,7 @@ def forecast(
     columns: Annotated[
         int | None, typer.Option(help="Instead of a schema: number of columns of a plain array.")
     ] = None,
-    classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
+    classes: Annotated[int, typer.Option(help="With --columns or --features: number of classes.", min=2)] = 2,
     delta: Delta = None,
     rate: Annotated[
         float | None,
@@ -81,6 +84,8 @@ def forecast(
     out: Annotated[Path | None, typer.Option(help="Also draw a figure: .svg, .png or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     force: Force = False,
+    *,
+    arrays: MapOptions,
 ) -> None:
     """Forecast how noisy a training would be, before any budget is spent.
 
@@ -97,7 +102,7 @@ def forecast(
     if context.invoked_subcommand is not None:
         return
     if parties is not None:
-        if rows is not None or epsilon is not None or schema is not None or columns is not None:
+        if any(each is not None for each in (rows, epsilon, schema, columns, arrays.features)):
             raise InvalidParameter("--parties names a plan with all numbers. Omit the other options.")
         _print_gains(parties, as_json)
         return
@@ -108,7 +113,7 @@ def forecast(
 
     settings: dict[str, Any] = {"epsilon": epsilon, "delta": require_delta(delta, epsilon)}
     settings |= {"neighbours": neighbours, "loss": loss}
-    settings |= _row_settings(schema, columns, classes, model)
+    settings |= _row_settings(schema, columns, arrays, classes, model)
     name = model_for(settings.get("schema")) if model is None else model
     estimator = make_estimator(name, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})
     with LateProgress("planning"):
@@ -153,17 +158,22 @@ def _print_gains(parties: Path, as_json: bool) -> None:
 
 
 def _row_settings(
-    schema: Path | None, columns: int | None, classes: int, model: str | None
+    schema: Path | None, columns: int | None, arrays: MapOptions, classes: int, model: str | None
 ) -> dict[str, Any]:
     """Return the estimator's settings that describe the rows."""
-    if (schema is None) == (columns is None):
-        raise InvalidParameter("describe the rows in one way. Give either --schema FILE or --columns NUMBER.")
+    if sum(each is not None for each in (schema, columns, arrays.features)) != 1:
+        raise InvalidParameter(
+            "describe the rows in one way. Give either --schema FILE, --columns NUMBER or --features MAP."
+        )
+    if arrays.features is None and (arrays.image_shape or arrays.value_range):
+        raise InvalidParameter("--image-shape and --value-range are for --features scattering. Omit them.")
     if schema is not None:
         from privlearn.data.schema.schema import Schema
 
         return {"schema": Schema.load(schema)}
     declared = {"target_bounds": (-1.0, 1.0)} if model == "regression" else {"classes": list(range(classes))}
-    return {"norm_bound": 1.0, **declared}
+    described = {"norm_bound": 1.0} if arrays.features is None else {"features": arrays.feature_map()}
+    return described | declared
 
 
 def _draw(result: Plan, out: Path, force: bool) -> None:

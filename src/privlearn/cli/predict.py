@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.options import Force, ModelFile, TableFile, check_writable
+from privlearn.cli.options import Force, ModelFile, RowsFile, check_writable
 from privlearn.cli.terminal import LateProgress
 from privlearn.errors import DataError, InvalidParameter
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def predict(
     model: ModelFile,
-    table: TableFile,
+    table: RowsFile,
     out: Annotated[Path | None, typer.Option(help="Write to this .csv file instead of the terminal.")] = None,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
@@ -64,11 +64,11 @@ def predict(
         raise InvalidParameter("a regression predicts numbers. Omit --probabilities.")
     done = Passes(None)  # separate, because the model's own passes over a block are watched too
     with LateProgress(f"reading {table}") as progress, watch_passes(progress.follow("predicting")):
-        columns = features_only(release.model, schema)
         if is_whole():
-            rows = rows_to_predict(table, columns, keep or [])
+            rows = _open(release.model, table, schema, keep or [])
             blocks = _predict_blocks(release.model, rows, probabilities, keep or [], done)
         else:
+            columns = features_only(release.model, schema)
             blocks = _predict_rows(release, columns, table, probabilities, keep or [], done)
         if out is None:
             for block in blocks:
@@ -95,6 +95,21 @@ def features_only(model: Model, format_schema: Path | None = None) -> Schema:
     if format_schema is None:
         return features
     return features.model_copy(update={"file": Schema.load(format_schema).file})
+
+
+def _open(model: Model, table: str, schema: Path | None, keep: Sequence[str]) -> RowSource[Any]:
+    """Open the rows of a table or, for a model with a public feature map, the array X of an .npz file."""
+    from privlearn.data.sources.array_files import read_arrays
+    from privlearn.data.sources.row_source import ArrayRows
+    from privlearn.features.map_encoder import MapEncoder
+    from privlearn.release.encoders import base_of
+
+    base = base_of(model.encoder)
+    if not isinstance(base, MapEncoder):
+        return rows_to_predict(table, features_only(model, schema), keep)
+    if keep or schema is not None:
+        raise InvalidParameter("this model reads arrays, which have no columns. Omit --keep and --schema.")
+    return ArrayRows(base.features.read(read_arrays(table, ["X"])[0]))
 
 
 def rows_to_predict(table: str, schema: Schema, keep: Sequence[str] = ()) -> RowSource[Any]:
@@ -128,7 +143,7 @@ def _predict_blocks(
         text = io.BytesIO()
         arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=header))
         header = False
-        done.advance(block.num_rows)
+        done.advance(len(block))
         return text.getvalue()
 
     return read_each(rows, predict_block)

@@ -26,6 +26,7 @@ CHUNKS = (16, 8, 4)  # rows of a transform, which stay in the cache, and of a pr
 MIN_DEVIATION = 1e-4  # of a group of channels whose numbers lie between 0 and 1
 OUTPUT_SIDE = 7  # about this many positions per side are left by default
 MAX_DRAWINGS, MIN_DRAWINGS, DRAWN_NUMBERS = 1000, 32, 1 << 20
+MAX_DRAWN_NUMBERS = 1 << 23
 SMOOTHNESS = 2.5  # the amplitudes of a field fall with this power of the frequency
 MIN_VARIANCE = 1e-3  # of the largest: smaller ones are taken for this one
 
@@ -112,6 +113,12 @@ class ScatteringFeatures(PublicMap):
         """Return the projection before whitening, of shape (n_coefficients, projections)."""
         return gaussian_matrix(self.n_coefficients, self.projections, self.seed)
 
+    def drawings(self, count: int) -> Any:
+        """Return public raw rows other than those that whiten, for forecasts: fewer than `count` of large images."""
+        count = min(count, max(MAX_DRAWN_NUMBERS // self.n_inputs, MIN_DRAWINGS))
+        lower, upper = self.value_bounds
+        return lower + (upper - lower) * _drawings(self.input_shape, self.seed + 2, count)
+
     def _block(self, X: Any) -> Any:
         """Return unit vectors of a block of rows."""
         lower, upper = self.value_bounds
@@ -158,7 +165,9 @@ def _whitened_projection(features: ScatteringFeatures) -> tuple[Single, Single]:
     the trace of S times the mean of <x, S^-1 x> is smallest at S = C^(1/2).
     """
     matrix = features.random_matrix()
-    drawings = _drawings(features.input_shape, features.seed + 1)
+    size = math.prod(features.input_shape)
+    count = min(max(DRAWN_NUMBERS // size, MIN_DRAWINGS), MAX_DRAWINGS)
+    drawings = _drawings(features.input_shape, features.seed + 1, count)
     parts = [features.coefficients(drawings[part]) @ matrix for part in blocks(len(drawings), CHUNKS[0])]
     rows = np.concatenate(parts).astype(np.float64)
     mean = rows.mean(axis=0)
@@ -167,10 +176,9 @@ def _whitened_projection(features: ScatteringFeatures) -> tuple[Single, Single]:
     return (matrix @ root).astype(np.float32), (mean @ root).astype(np.float32)
 
 
-def _drawings(shape: tuple[int, ...], seed: int) -> Single:
+def _drawings(shape: tuple[int, ...], seed: int, count: int) -> Single:
     """Return public images of random lines, between 0 and 1: bright where a smooth random field is near 0."""
     sides, colours = shape[:2], math.prod(shape[2:])
-    count = min(max(DRAWN_NUMBERS // math.prod(shape), MIN_DRAWINGS), MAX_DRAWINGS)
     noise = gaussian_matrix(count * colours, math.prod(sides), seed).reshape(count, colours, *sides)
     axes = tuple(range(2, noise.ndim))
     frequencies = np.linalg.norm(np.meshgrid(*map(np.fft.fftfreq, sides), indexing="ij"), axis=0)

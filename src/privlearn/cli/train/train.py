@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privlearn.cli.arrays import ArrayOptions
 from privlearn.cli.charging import RelatedCharging, check_budget, open_part, print_balance
 from privlearn.cli.options import (
     NUMBER,
@@ -19,9 +20,8 @@ from privlearn.cli.options import (
     KernelName,
     LossName,
     ModelName,
-    SchemaFile,
+    RowsFile,
     SigningKey,
-    TableFile,
     check_writable,
     number_or_word,
     parse_number,
@@ -128,10 +128,12 @@ def complete_schema(
 
 
 def train(
-    table: TableFile,
-    schema: SchemaFile,
+    table: RowsFile,
     epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss; inf: no privacy.")],
     out: Annotated[Path, typer.Option(help="The release file to write.")],
+    schema: Annotated[
+        Path | None, typer.Option(help="The table's public description: .yaml or .json.", show_default=False)
+    ] = None,
     delta: Delta = None,
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.")
@@ -192,6 +194,7 @@ def train(
         bool, typer.Option("--yes", help="Do not ask before charging for a model that noise would drown.")
     ] = False,
     *,
+    arrays: ArrayOptions,
     charging: RelatedCharging,
 ) -> None:
     """Train a classifier or a regression and write a release file that may be shared.
@@ -204,15 +207,24 @@ def train(
     Example:
       privlearn train census.csv --schema census.schema.yaml \\
         --epsilon 1 --delta 1e-6 --out income.privlearn
+      privlearn train digits.npz --features scattering --image-shape 28x28 \\
+        --classes 0..9 --epsilon 3 --delta 1e-5 --out digits.privlearn
     """
-    from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.sources.passes import spill_to, watch_passes
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
 
     check_writable(out, charging.force)
     total = Guarantee(epsilon, require_delta(delta, epsilon), charging.neighbours)
-    draft = SchemaDraft.load(schema)
+    for_tables = {
+        "--target": target,
+        "--public-points": public_points,
+        "--public-validation": public_validation,
+        "--split": split,
+        "--part": charging.part,
+        "--cluster": cluster,
+    }
+    draft = arrays.draft(schema, charging.dataset or Path(table).stem, for_tables)
     description = draft.stand_in
     _check_target(description, target)
     grid = read_grid(search, public_validation)
@@ -243,25 +255,28 @@ def train(
         spill_to(cache),
         ExitStack() as connections,
     ):
-        settings |= {"schema": description, "ledger": budget, "progress": _step_reporter(progress)}
         name = model_for(description) if model is None else model
+        settings |= arrays.settings(description, name)
+        settings |= {"ledger": budget, "progress": _step_reporter(progress)}
         estimator = make_estimator(name, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
-        rows: Any = (
-            open_part(table, description, part)
-            if cluster is None
-            else connections.enter_context(rows_on(cluster, pem, table, part))
-        )
+        rows: tuple[Any, ...]
+        if arrays.features is not None:
+            rows = arrays.read(table)
+        elif cluster is None:
+            rows = (open_part(table, description, part),)
+        else:
+            rows = (connections.enter_context(rows_on(cluster, pem, table, part)),)
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not grid:
             estimator.before_charge = _forecast_check(estimator, progress, yes)
         if not draft.is_complete:
             progress.describe("estimating bounds")
-            description = complete_schema(learner, rows, draft, shares, charging.expected_records)
+            description = complete_schema(learner, rows[0], draft, shares, charging.expected_records)
             estimator.set_params(schema=description)
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
-        release: Release = learner.fit(rows).release_
+        release: Release = learner.fit(*rows).release_
     (release if key is None else release.signed(key)).save(out, overwrite=True)
     _report(release.certificate, description, out, budget)
     typer.echo(f"Next: privlearn verify {out}")

@@ -20,6 +20,10 @@ from privlearn.data.schema.target import Target
 from privlearn.errors import InvalidParameter, preview
 from privlearn.estimators.forecast.reference import LOG_ODDS_DEVIATION, TARGET_DEVIATION
 from privlearn.features.kernel import row_count
+from privlearn.features.map_encoder import choose_map
+from privlearn.features.public_map import PublicMap
+from privlearn.features.scattering import ScatteringFeatures
+from privlearn.features.texts import TextFeatures
 
 STAND_INS = 2000
 MAX_COLUMNS = 20_000  # more would not fit into the memory of a small machine
@@ -39,8 +43,8 @@ def stand_ins(estimator: Any, columns: int | None, count: int = STAND_INS) -> tu
     schema, points = estimator.schema, getattr(estimator, "public_points", None)
     if isinstance(points, str):
         points = None  # simulated from the schema, as the rows below
-    if columns is not None and (schema is not None or points is not None):
-        raise InvalidParameter("the schema or the public points describe the rows. Leave out columns")
+    if columns is not None and any(each is not None for each in (schema, points, estimator.features)):
+        raise InvalidParameter("the schema, features or public points describe the rows. Leave out columns")
     if points is not None and (schema is None or (schema.person is None and schema.weight is None)):
         return points, _answers(estimator, row_count(points))
     if schema is not None:
@@ -48,6 +52,9 @@ def stand_ins(estimator: Any, columns: int | None, count: int = STAND_INS) -> tu
     if estimator.column_bounds is not None:
         table = stand_in_table(schema_of_bounds(estimator.column_bounds), count)
         return np.column_stack([column.to_numpy() for column in table.columns]), _answers(estimator, count)
+    if estimator.features is not None:
+        X = _raw_rows(choose_map(estimator.features, None), count)
+        return X, _answers(estimator, len(X))
     if columns is None:
         raise InvalidParameter(
             "the rows are not described. Give the estimator a schema, or pass the number of columns, columns=20"
@@ -55,6 +62,15 @@ def stand_ins(estimator: Any, columns: int | None, count: int = STAND_INS) -> tu
     bound = 1.0 if estimator.norm_bound is None else estimator.norm_bound
     width = check_count("columns", columns, MAX_COLUMNS)
     return stand_in_array(width, bound, count), _answers(estimator, count)
+
+
+def _raw_rows(features: PublicMap, count: int) -> Any:
+    """Return rows for a public map: texts, drawings, or normal numbers for a public network."""
+    if isinstance(features, TextFeatures):
+        return _texts(np.random.default_rng(0), count)
+    if isinstance(features, ScatteringFeatures):
+        return features.drawings(count)
+    return stand_in_array(features.n_inputs, math.sqrt(features.n_inputs), count)
 
 
 def _answers(estimator: Any, count: int) -> Any:
@@ -118,9 +134,13 @@ def _cells(name: str, column: AnyColumn, quantiles: Array, random: np.random.Gen
             indices = np.searchsorted(np.cumsum(shares[:-1]) / shares.sum(), quantiles)
             return np.array(column.values)[indices]
         case TextColumn():
-            vocabulary_indices = np.minimum(random.zipf(_ZIPF, (len(quantiles), _WORD_COUNT)), _VOCABULARY)
-            return [" ".join(f"word{number}" for number in text) for text in vocabulary_indices]
+            return _texts(random, len(quantiles))
     return cells_at(name, column, 1.0 - (1.0 - quantiles) ** (1.0 / _CROWDED))
+
+
+def _texts(random: np.random.Generator, count: int) -> list[str]:
+    vocabulary_indices = np.minimum(random.zipf(_ZIPF, (count, _WORD_COUNT)), _VOCABULARY)
+    return [" ".join(f"word{number}" for number in text) for text in vocabulary_indices]
 
 
 MAX_ROWS = 1_000_000
