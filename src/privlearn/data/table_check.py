@@ -327,7 +327,7 @@ class _Cells:
         if len(numbers):
             mean = float(np.mean(np.clip(numbers, 0.0, weight.upper)))
             yield (
-                f"weights between 0 and {weight.upper:g}, mean {mean:.3g}; the schema states {weight.mean:g}",
+                f"the weights' mean is {mean:.3g}; the schema states about {weight.mean:g}",
                 False,
             )
 
