@@ -137,7 +137,7 @@ class Person(threading.Thread, ABC):
     def __init__(self, trial: Trial, key: str, seed: int, until: threading.Event) -> None:
         super().__init__(daemon=True)
         self._trial, self._random, self._until = trial, random.Random(seed), until
-        self._clients = [Client(url, key, verify=trial.certificate, patience=2.0) for url in trial.addresses]
+        self._clients = [Client(url, key, verify=trial.certificate, timeout=2.0) for url in trial.addresses]
         self._next = cycle(self._clients)
 
     @abstractmethod

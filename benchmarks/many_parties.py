@@ -92,7 +92,7 @@ def real(parties: int, rows: int, rounds: int) -> None:
         folder = Path(temporary)
         port = prepare(folder, names, rows, rounds)
         began, signed = time.monotonic(), 0.0
-        waits = ("--wait", "3600", "--patience", "600")
+        waits = ("--wait", "3600", "--timeout", "600")
         lead = started(folder, "coordinator", "coordinate", "plan.toml", "--port", str(port), *waits)
         others = [
             started(folder, name, "party", f"{name}.toml", "--data", f"{name}.parquet") for name in names

@@ -167,7 +167,7 @@ def run(folder: Path, database: Cluster, line: Cable | None, chosen: argparse.Na
         trial = Trial(clinic, servers, epsilon, [url], certificate, chosen.rest)
         analysts = [Analyst(trial, keys[number % 2], number) for number in range(chosen.analysts)]
         approver = Approver(trial, approver_key, chosen.seed, trial.decided)
-        meter = Meter(trial, Client(url, clinic.key, verify=certificate, patience=30.0))
+        meter = Meter(trial, Client(url, clinic.key, verify=certificate, timeout=30.0))
         for person in (*analysts, approver, meter):
             person.start()
         end = time.monotonic() + 60.0 * chosen.minutes

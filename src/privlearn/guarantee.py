@@ -21,7 +21,7 @@ number. Larger tables are not refused, because a refusal would reveal their size
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """How two neighbouring data sets differ in one record, for records whose row has norm at most 1.
+    """The difference between two neighbouring data sets, for records whose row has norm at most 1.
 
     Parameters
     ----------

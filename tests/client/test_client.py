@@ -204,7 +204,7 @@ def test_the_key_is_nowhere(clinic: tuple[Clinic, str], client: Client) -> None:
             pickle.dumps(each)
     with wrong, pytest.raises(AccessRefused) as refused:
         wrong.me()
-    with Client("http://127.0.0.1:9", made.key, patience=0.1) as nobody, pytest.raises(Unreachable) as gone:
+    with Client("http://127.0.0.1:9", made.key, timeout=0.1) as nobody, pytest.raises(Unreachable) as gone:
         nobody.me()
     assert "--server or PRIVLEARN_SERVER" in str(gone.value)
     for caught in (refused, gone):

@@ -40,7 +40,7 @@ def taking_requests(answer: bytes) -> Iterator[str]:
 
 
 def told(url: str, idempotency_key: str | None = None) -> str:
-    with Client(url, KEY, patience=0.1) as client, pytest.raises(PrivlearnError) as lost:
+    with Client(url, KEY, timeout=0.1) as client, pytest.raises(PrivlearnError) as lost:
         client.ask("release", "census", epsilon=1.0, idempotency_key=idempotency_key)
     return str(lost.value)
 
@@ -63,7 +63,7 @@ def test_a_job_that_was_never_sent_has_not_arrived() -> None:
 def test_what_only_reads_says_nothing_of_it() -> None:
     with (
         taking_requests(b"") as url,
-        Client(url, KEY, patience=0.1) as client,
+        Client(url, KEY, timeout=0.1) as client,
         pytest.raises(Unreachable) as lost,
     ):
         client.datasets()

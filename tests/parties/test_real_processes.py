@@ -37,7 +37,7 @@ def check_logs_hold_no_cell(site: Site) -> None:
     "site", [{"dropouts": 1, "colluding": 0, "accept_curious_parties": True, "rounds": 4}], indirect=True
 )
 def test_a_killed_party_changes_nothing_but_the_noise_if_the_plan_allows_it(site: Site) -> None:
-    site.coordinator_patience_seconds = 10  # so long it waits for the one that was killed
+    site.coordinator_timeout_seconds = 10  # so long it waits for the one that was killed
     site.start()
     site.await_line("west", "Answered question 2")
     site.processes["west"].kill()

@@ -279,9 +279,9 @@ def test_what_has_no_room_any_more_is_not_approved(tmp_path: Path) -> None:
     job = service.ask(BOB, LARGE)
     share = Ledger.open(service.store, "clinic").of_account("bob", Guarantee(1.0, 2e-6))
     share.reserve(Cost(Guarantee(0.9)), "spent meanwhile").commit()
-    with pytest.raises(BudgetExceeded, match="the analyst's share has no room"):
+    with pytest.raises(BudgetExceeded, match="the analyst's share is too small"):
         service.approvals.decide(BEA, job.id, "approve")
-    assert "has no room" in service.approvals.case(BEA, job.id).obstacle
+    assert "is too small" in service.approvals.case(BEA, job.id).obstacle
     assert service.approvals.decide(BEA, job.id, "decline", "no room").state == "declined"
     assert service.approvals.case(BEA, job.id).obstacle == ""
     service.stop()

@@ -66,7 +66,7 @@ def await_standstill(clinic: Clinic) -> None:
 def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
     clinic = Clinic(tmp_path, epsilon=4.0)
     room = Path(clinic.store).stat().st_size + 40_000
-    with clinic.servers(largest_file=room) as [full], Client(full.url, clinic.key, patience=1.0) as client:
+    with clinic.servers(largest_file=room) as [full], Client(full.url, clinic.key, timeout=1.0) as client:
         requests = Requests(client, 10)
         with requests.under_way():
             await_standstill(clinic)
@@ -87,7 +87,7 @@ def test_lost_connections_to_the_database(server: Cluster, tmp_path: Path) -> No
     role = place.removeprefix("postgresql://").partition("@")[0]
     over = threading.Event()
     cut = threading.Thread(target=_cut, args=(server, role, over))
-    with clinic.servers() as [running], Client(running.url, clinic.key, patience=60.0) as client:
+    with clinic.servers() as [running], Client(running.url, clinic.key, timeout=60.0) as client:
         session = client.open_session(
             "clinic", epsilon=COST, delta=1e-6, learner="kernel", mechanism="function_release"
         )
@@ -116,7 +116,7 @@ def _cut(server: Cluster, role: str, over: threading.Event) -> None:
 @pytest.mark.slow
 def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
     clinic = Clinic(tmp_path, epsilon=4.0)
-    with clinic.servers() as [killed], Client(killed.url, clinic.key, patience=1.0) as client:
+    with clinic.servers() as [killed], Client(killed.url, clinic.key, timeout=1.0) as client:
         session = client.open_session(
             "clinic", epsilon=COST, delta=1e-6, learner="kernel", mechanism="function_release"
         )

@@ -31,7 +31,7 @@ class Analyst(threading.Thread):
 
     def __init__(self, number: int, clinic: Clinic, servers: list[RealServer], cost: float) -> None:
         super().__init__()
-        self._clients = [Client(server.url, clinic.key, patience=5.0) for server in servers]
+        self._clients = [Client(server.url, clinic.key, timeout=5.0) for server in servers]
         self._number = number
         self._cost = cost
         self.received: set[str] = set()
@@ -78,7 +78,7 @@ class Approver(threading.Thread):
     def __init__(self, clinic: Clinic, servers: list[RealServer]) -> None:
         super().__init__()
         key = create_key(clinic.store, "approver", "bea")
-        self._clients = [Client(server.url, key, patience=1.0) for server in servers]
+        self._clients = [Client(server.url, key, timeout=1.0) for server in servers]
         self.over = threading.Event()
         self.approved: list[str] = []
 

@@ -29,7 +29,7 @@ class Site:
     identities, sizes, tables = IDENTITIES, SIZES, TABLES
     wait_seconds = 300
     coordinator_wait_seconds = 90
-    coordinator_patience_seconds = 30
+    coordinator_timeout_seconds = 30
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Site:
             "max_delta": 1e-5,
             "model": f"{name}.privlearn",
             "wait_seconds": self.wait_seconds,
-            "patience_seconds": 300,
+            "timeout_seconds": 300,
         }
         self._write(f"{name}.toml", settings)
 
@@ -89,14 +89,14 @@ class Site:
     def start_one(self, name: str, *more: str) -> None:
         """A process; a second one of the same name writes where the first one stopped."""
         if name == "coordinator":
-            patience = str(self.coordinator_patience_seconds)
+            timeout = str(self.coordinator_timeout_seconds)
             arguments = [
                 "coordinate",
                 "plan.toml",
                 "--port",
                 str(self.port),
-                "--patience",
-                patience,
+                "--timeout",
+                timeout,
                 "--wait",
                 str(self.coordinator_wait_seconds),
                 *more,

@@ -161,7 +161,7 @@ MUTANTS = [
     Mutant("a draw rounded before it is added", "privlearn.mechanisms.noise:_add_integers", "whole.astype(np.int64) + draws", "(whole + draws.astype(np.float64)).astype(np.int64)", NOISE),
     Mutant("the ball's middle for the real number", "privlearn.mechanisms.noise:_balls", "flint.arb((1, -bits - 1), (1, -bits - 1))", "flint.arb((1, -bits - 1))", EXACT),
     Mutant("the interval's lower end for the real number", "privlearn.mechanisms.noise:_balls", "(1, -bits - 1), (1, -bits - 1)", "0", EXACT),
-    Mutant("new reals where more bits were needed", "privlearn.mechanisms.noise:exactly", "[digits << more | randomness.bits(more) for digits in known]", "[randomness.bits(bits + more) for _ in known]", EXACT),
+    Mutant("new reals where more bits were needed", "privlearn.mechanisms.noise:draw_exactly", "[digits << more | randomness.bits(more) for digits in known]", "[randomness.bits(bits + more) for _ in known]", EXACT),
     Mutant("rounded down, not to the nearest", "privlearn.mechanisms.noise:round_to_integers", "value + 0.5", "value", EXACT),
     Mutant("choice: qualities rounded at full size", "privlearn.mechanisms.search.selection:exponential_weights", "qualities - np.max(qualities)", "qualities", CHOICE_ROUNDING),
     Mutant("the lower half of the ball taken", "privlearn.mechanisms.search.selection:propose_in_ball", "height <= 0 or exponential < excess", "exponential < excess", CHOICES),

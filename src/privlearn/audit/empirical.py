@@ -31,13 +31,13 @@ class Finding:
     Parameters
     ----------
     check : str
-        Which check, in a word or two: ``"replay"``, ``"empirical epsilon"``.
+        Name of the check: ``"replay"``, ``"empirical epsilon"``.
     status : {"passed", "failed", "noted"}
         ``noted``: not wrong by itself, but worth knowing.
     what : str
-        What was compared, and on which input.
+        The compared quantities and the input.
     why : str
-        What the outcome means; for a failure, what is broken.
+        The meaning of the outcome; for a failure, the defect.
     numbers : mapping
         Measured and allowed values.
     """
@@ -95,7 +95,7 @@ class AuditReport:
 
     @property
     def passed(self) -> bool:
-        """Whether no check failed."""
+        """Return whether no check failed."""
         return not self.failures
 
     @property

@@ -36,7 +36,7 @@ class Payment(Protocol):
 
 
 class Budget(Protocol):
-    """What estimators, searches and sessions charge, such as `Ledger`."""
+    """A budget that estimators, searches and sessions charge, such as `Ledger`."""
 
     def reserve(self, cost: Cost, purpose: str, schema_digest: str = "", /) -> Payment:
         """Take the cost out of the budget, durably, or raise `BudgetExceeded`."""

@@ -99,7 +99,7 @@ def delta_hint(requested: Amount | Guarantee, left: Amount) -> str:
 
 @dataclass(frozen=True)
 class Sum:
-    """What amounts add up to, without rounding: order and number of entries cannot change it.
+    """The exact sum of amounts: it does not depend on the order of the entries.
 
     Attributes
     ----------

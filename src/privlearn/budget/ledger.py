@@ -46,9 +46,9 @@ class Ledger:
     account : str, default=""
         On whose behalf it reserves, see `of_account`.
     share : Guarantee, optional
-        What all releases of the account together may cost.
+        Maximum cost of all releases of the account together.
     part : Part, optional
-        Which part of the split data set its entries are about, see `of_part`; by default the whole.
+        The part of the split data set that its entries are about, see `of_part`; by default the whole.
     file_name, note : str, default=""
         Recorded with every entry, see `with_note`.
 
@@ -97,7 +97,7 @@ class Ledger:
             processes on several machines share the budget (docs/how-to/budget.md).
         dataset : str
         total : Guarantee
-            What all releases together may cost.
+            Maximum cost of all releases together.
         composition : {"basic", "renyi"}, default="basic"
             How costs add up, see docs/theory/ledger.md. ``basic`` admits one release of exactly the total;
             ``renyi`` admits more releases when they are many and Gaussian, and needs delta > 0.
@@ -130,7 +130,7 @@ class Ledger:
         account : str
             Recorded with every entry.
         share : Guarantee, optional
-            What all entries of this account together may cost, within what the total has left for all. In both
+            Maximum cost of all entries of this account together, within the budget that is left for all. In both
             compositions their epsilons and deltas add up to no more. It is not recorded: the caller enforces it.
         """
         return replace(self, account=account, share=share)

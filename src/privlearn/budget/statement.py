@@ -35,7 +35,7 @@ class Entry:
     part : str
         The part of the split data set that it concerns; empty for the whole.
     file_name, note : str
-        What was paid for and why, as stated with the reservation; may be empty.
+        The purpose that was stated with the reservation; may be empty.
     reserved_at, settled_at : str
         UTC; ``settled_at`` is empty while reserved.
     """

@@ -32,7 +32,7 @@ _NOTHING = Sum()
 
 @dataclass(frozen=True)
 class PartTotals:
-    """What counts at a moment: the sums of what is reserved and of what is committed."""
+    """The budget in use at a moment: the sums of reserved and of committed costs."""
 
     reserved: Sum = _NOTHING
     committed: Sum = _NOTHING

@@ -130,7 +130,7 @@ def party(
                 coordinator=mine.coordinator,
                 certificate=mine.certificate,
                 wait=mine.wait_seconds,
-                timeout=mine.patience_seconds,
+                timeout=mine.timeout_seconds,
                 report=say,
             )
             if run.release is not None and mine.model is not None:
@@ -162,7 +162,7 @@ def coordinate(
     wait: Annotated[
         float, typer.Option(**NOT_NEGATIVE, help="Seconds to wait for parties to connect, or to reconnect.")
     ] = 600.0,
-    patience: Annotated[
+    timeout: Annotated[
         float, typer.Option(**NOT_NEGATIVE, help="Seconds to wait for an answer of a party.")
     ] = 60.0,
     page: Annotated[
@@ -221,7 +221,7 @@ def coordinate(
             certificate=certificate,
             key=tls_key,
             wait=wait,
-            timeout=patience,
+            timeout=timeout,
             report=state.report,
             journal=journal,
             end=end,

@@ -41,7 +41,7 @@ class Client:
         The certificate (PEM) of the authority that signed the server's certificate, if it is a private one.
     plain_http : bool, default=False
         Allow ``http://`` to another machine, if something else encrypts the connection.
-    patience : float, default=60
+    timeout : float, default=60
         Seconds to keep trying if the server does not answer or is busy. A repeated request is never charged twice.
 
     Examples
@@ -61,9 +61,9 @@ class Client:
         *,
         verify: str | Path | None = None,
         plain_http: bool = False,
-        patience: float = 60.0,
+        timeout: float = 60.0,
     ) -> None:
-        self._connection = Connection(url, key, verify=verify, plain_http=plain_http, patience=patience)
+        self._connection = Connection(url, key, verify=verify, plain_http=plain_http, timeout=timeout)
 
     # --- public information ---
 
@@ -143,7 +143,7 @@ class Client:
         name : str
             The data set.
         epsilon, delta : float
-            The price.
+            The cost.
         trial : bool, default=False
             Use synthetic rows, free of charge, to try the call.
         public_points : table or "schema", optional
@@ -155,8 +155,8 @@ class Client:
         note : str, optional
             One line for the ledger and the holder.
         purpose, legal_basis : str, optional
-            What the result is for, and what permits it, each in one line. Required if a second person must approve the
-            request; waiting for the job then includes the approval.
+            The purpose of the result and its legal basis, each in one line. Required if a second person must approve
+            the request; waiting for the job then includes the approval.
         fields
             The kind's own fields: trainings take ``learner``, one of the data set's learners (default: the first), and
             sessions ``mechanism``.

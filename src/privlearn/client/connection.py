@@ -102,10 +102,10 @@ class Connection:
     """
 
     def __init__(
-        self, url: str, key: str | None, *, verify: str | Path | None, plain_http: bool, patience: float
+        self, url: str, key: str | None, *, verify: str | Path | None, plain_http: bool, timeout: float
     ) -> None:
         self.url = validate_url(url, plain_http=plain_http)
-        self._patience = patience
+        self._timeout = timeout
         self._known = False  # whether it has ever answered
         secure = self.url.startswith("https:")
         self._http = httpx2.Client(
@@ -132,7 +132,7 @@ class Connection:
             self._known = self._known or answer is not None
             if answer is not None and answer.status_code not in _LATER:
                 break
-            timeout = self._patience if self._known else min(self._patience, _STRANGER_SECONDS)
+            timeout = self._timeout if self._known else min(self._timeout, _STRANGER_SECONDS)
             wait = max(pause * random.uniform(0.5, 1.0), _retry_after(answer))
             if time.monotonic() + wait > began + timeout:
                 break

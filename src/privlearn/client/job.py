@@ -50,7 +50,7 @@ class RemoteJob:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, with or without a result, according to the server's last answer."""
+        """Return whether it has ended, with or without a result, according to the server's last answer."""
         return self.record["state"] in _OVER
 
     def wait(self, progress: Callable[[str], None] | None = None) -> RemoteJob:

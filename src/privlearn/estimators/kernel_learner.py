@@ -94,7 +94,7 @@ class KernelLearner(Learner):
     ----------
     encoder_ : SchemaEncoder, ArrayEncoder, or None for objects
     kernel_ : Kernel
-        Of the encoded points; linear on landmarks.
+        Kernel of the encoded points; linear on landmarks.
     """
 
     classes: Sequence[Any] | None

@@ -38,10 +38,10 @@ class Contributions:
     parts : array of shape (rows, names)
         Each column's contribution, less that in ``base_row``.
     noise : array of the same shape, or None
-        How far noise may have moved a part, each with probability 0.95; ``None`` where that is not known.
+        Bound on the error of each part due to noise, valid with probability 0.95 each; ``None`` if it is not known.
     base : float
-        The score of the released mean where rows are centred; else of the mean of synthetic rows of the schema, which
-        says nothing about people, or for plain arrays of a row of zeros.
+        The score of the released mean where rows are centred; otherwise of the mean of synthetic rows of the schema,
+        which depend on no person, or for plain arrays of a row of zeros.
     scores : array of shape (rows,)
         ``base + parts.sum(axis=1)``: the decision function; for several classes ``label``'s; for a regression the
         number before it is clamped to the target's bounds.
@@ -50,7 +50,7 @@ class Contributions:
     probabilities : array of shape (rows,), or None
         Probabilities of the class, where the model has any.
     base_row : str
-        Which row has the score ``base``.
+        Description of the row whose score is ``base``.
     """
 
     names: list[str]
@@ -104,15 +104,15 @@ def contributions(release: Release, X: Any, label: Any = None) -> Contributions:
     width, offset = _units(model)
     owners = feature_columns(model.encoder)
     base_row, typical = _typical_row(model.encoder)
-    moved = width * (_rows(model.encoder, X) - typical)
+    differences = width * (_rows(model.encoder, X) - typical)
     names = list(dict.fromkeys(owners))
-    belongs = [[columns == name for columns in owners] for name in names]
+    masks = [[columns == name for columns in owners] for name in names]
     weights = combination @ model.coefficients
-    parts = np.column_stack([(moved * own) @ weights for own in belongs])
+    parts = np.column_stack([(differences * mask) @ weights for mask in masks])
     base = float(offset + width * typical @ weights)
     if isinstance(model, LinearModel):
         base += float(combination @ model.constants)
-    noise = _noise(release, [np.asarray(np.kron(combination, moved * own)) for own in belongs])
+    noise = _noise(release, [np.asarray(np.kron(combination, differences * mask)) for mask in masks])
     titles = [" x ".join(name) or "intercept" for name in names]
     scores = base + parts.sum(axis=1)
     probabilities = _probabilities(model, X, score_label)
@@ -130,7 +130,7 @@ def _rows(encoder: Encoder, X: Any) -> Array:
     blocks = [sparse.csr_array(block).toarray() for block in encode_blocks(encoder, X)]
     rows = np.vstack([np.empty((0, encoder.dimension)), *blocks])
     if not 1 <= len(rows) <= MAX_ROWS:
-        raise InvalidParameter(f"give 1 to {MAX_ROWS} rows to explain, not {len(rows)}")
+        raise InvalidParameter(f"{len(rows)} rows cannot be explained at once. Pass 1 to {MAX_ROWS} rows.")
     return rows
 
 

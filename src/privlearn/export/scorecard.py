@@ -182,7 +182,7 @@ class Amounts(Part):
 
 
 class FileForm(Part):
-    """How CSV files of rows are written, and how cells that are text are read."""
+    """The format of CSV files of rows, and of cells that are text."""
 
     delimiter: str = ","
     decimal: Literal[".", ","] = "."

@@ -36,8 +36,8 @@ def predict(row: dict[str, Any], model: dict[str, Any] = MODEL) -> dict[str, Any
         numbers = [_from_unit(score, *ends) for score, ends in zip(scores, outcome["bounds"], strict=True)]
         return {"prediction": numbers[0] if len(numbers) == 1 else numbers}
     labels = outcome["labels"]
-    chosen = int(scores[0] > outcome["threshold"]) if len(labels) == 2 else scores.index(max(scores))
-    result = {"prediction": labels[chosen], "scores": scores}
+    index = int(scores[0] > outcome["threshold"]) if len(labels) == 2 else scores.index(max(scores))
+    result = {"prediction": labels[index], "scores": scores}
     shares = probabilities(scores, outcome)
     return result if shares is None else {**result, "probabilities": dict(zip(labels, shares, strict=True))}
 
@@ -63,7 +63,7 @@ def decision_scores(row: dict[str, Any], model: dict[str, Any] = MODEL) -> list[
             fine, fine_square = _add(fine, grid["scores"][index]), fine_square + grid["square"]
 
     share = model["share"] if square > 0.0 else 0.0
-    scale = math.sqrt(share) / max(math.sqrt(square), model["least"]) if square > 0.0 else 0.0
+    scale = math.sqrt(share) / max(math.sqrt(square), model["min_length"]) if square > 0.0 else 0.0
     length = math.sqrt(share + fine_square) or 1.0
     scores = [
         model["factor"] * (scale * one + other) / length for one, other in zip(coarse, fine, strict=True)
@@ -114,7 +114,7 @@ _NAMES = {
 
 
 def rules_of(column: dict[str, Any], form: dict[str, Any]) -> CellRules:
-    """Return how the cells of one of the model's columns are read."""
+    """Return the rules that read the cells of one of the model's columns."""
     kind, values = column["type"], tuple(column.get("values", ()))
     if values:
         kind = "text" if isinstance(values[0], str) else "truth" if isinstance(values[0], bool) else "whole"
@@ -151,7 +151,7 @@ def _as_float(cell: Any) -> float:
 def _ignore(what: str, rule: str) -> None:
     """Raise a ValueError if the model does not accept such cells."""
     if rule == "refuse":
-        raise ValueError(f"{what}, and the model does not accept that")
+        raise ValueError(f"{what}, which the model does not accept. Fill it in, or leave out the row")
 
 
 def _coarse(piece: dict[str, Any], cell: Any, column: dict[str, Any]) -> tuple[list[float], float]:
@@ -183,8 +183,8 @@ def _words(scores: list[list[float]], text: str) -> tuple[list[float], float]:
     length = math.sqrt(sum(count * count for count in counts.values()))
     if length == 0.0:
         return [0.0] * len(scores[0]), 0.0
-    found = [(count / length, scores[bucket]) for bucket, count in counts.items()]
-    return [sum(share * row[k] for share, row in found) for k in range(len(scores[0]))], 1.0
+    weighted_rows = [(count / length, scores[bucket]) for bucket, count in counts.items()]
+    return [sum(share * row[k] for share, row in weighted_rows) for k in range(len(scores[0]))], 1.0
 
 
 def hash_word(word: bytes) -> int:
@@ -208,20 +208,20 @@ def _rotate(number: int, bits: int) -> int:
 
 def _curve(piece: dict[str, Any], along: float) -> tuple[list[float], float]:
     square, hats = piece["square"], piece["hats"]
-    given: list[tuple[float, list[float]]] = []
+    terms: list[tuple[float, list[float]]] = []
     if hats:
         intervals = len(hats) if piece["cyclic"] else len(hats) - 1
         left = min(int(along * intervals), intervals - 1)
         part = along * intervals - left
-        given += [(1.0 - part, hats[left]), (part, hats[(left + 1) % len(hats)])]
+        terms += [(1.0 - part, hats[left]), (part, hats[(left + 1) % len(hats)])]
         square += (1.0 - part) ** 2 + part**2
     if piece["line"]:
-        given.append((2.0 * along - 1.0, piece["line"]))
+        terms.append((2.0 * along - 1.0, piece["line"]))
         square += (2.0 * along - 1.0) ** 2
     if piece["waves"]:
         angle = 2.0 * math.pi * along
-        given += [(math.sin(angle), piece["waves"][0]), (math.cos(angle), piece["waves"][1])]
-    scores = [sum(by * row[k] for by, row in given) for k in range(len(given[0][1]))]
+        terms += [(math.sin(angle), piece["waves"][0]), (math.cos(angle), piece["waves"][1])]
+    scores = [sum(factor * row[k] for factor, row in terms) for k in range(len(terms[0][1]))]
     return scores, square
 
 

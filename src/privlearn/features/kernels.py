@@ -52,7 +52,7 @@ def coordinate_sums(X: Points, Z: Points, term: Term) -> Array:
 
 
 def _sparse_sums(X: sparse.csr_array, Z: sparse.csr_array, term: Term) -> Array:
-    """Compute the sums as if x were zero, and correct them at its entries: needs memory only for the entries of X."""
+    """Return the sums for x = 0, corrected at the entries of x: needs memory only for the entries of X."""
     owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     sums = np.empty((X.shape[0], Z.shape[0]))
     point = np.zeros(Z.shape[1])
@@ -60,8 +60,8 @@ def _sparse_sums(X: sparse.csr_array, Z: sparse.csr_array, term: Term) -> Array:
         entries = slice(Z.indptr[row], Z.indptr[row + 1])
         columns, values = Z.indices[entries], Z.data[entries]
         point[columns] = values
-        there = point[X.indices]
-        corrections = term(X.data - there) - term(-there)
+        matching = point[X.indices]
+        corrections = term(X.data - matching) - term(-matching)
         sums[:, row] = np.bincount(owner, corrections, minlength=X.shape[0]) + term(-values).sum()
         point[columns] = 0.0
     return sums
@@ -111,7 +111,8 @@ def register_kernel(kind: Kind) -> Kind:
 class ProductKernel(VectorKernel):
     """A non-decreasing function of <x, z>, so that its bound on the unit ball is its value at 1.
 
-    An inner product of d terms errs by at most d u: `product_rounding` is twice that, and covers a few more steps.
+    The error of an inner product of d terms is at most d u, with the unit roundoff u. `product_rounding` is twice that
+    for d + 4 terms, to cover a few more steps.
     """
 
     @staticmethod
@@ -194,10 +195,11 @@ class PolynomialKernel(ProductKernel):
 
 @dataclass(frozen=True)
 class ShiftInvariantKernel(VectorKernel):
-    """A function of x - z that is 1 at 0; each of them has random Fourier features.
+    """A function of x - z that is 1 at 0; every such kernel has random Fourier features.
 
-    Rounding: sums s over coordinates of dense rows have no negative term, so they err by (d + 2) u of themselves and by
-    d u, and s exp(-s) < 1. Doubled.
+    Rounding, with the unit roundoff u: a sum s over the d coordinates of dense rows has no negative term, so its error
+    is at most (d + 2) u s + d u. The error of exp(-s) is then at most (2 d + 2) u, because s exp(-s) < 1. `rounding` is
+    more than twice that.
     """
 
     gamma: float = 1.0

@@ -27,7 +27,7 @@ FIRST_BITS = 128
 _GUARD_BITS = 64  # of the arithmetic, beyond the drawn ones
 
 
-def exactly(
+def draw_exactly(
     count: int, randomness: Randomness, answer: Callable[[Sequence[flint.arb]], Answer | None]
 ) -> Answer:
     """Draw ``count`` independent reals, uniform between 0 and 1, and return the result of ``answer`` for them.
@@ -87,11 +87,11 @@ def _balls(known: Sequence[int], bits: int) -> list[flint.arb]:
 GRID_BITS = 44
 """Gaussian and Laplace noise of a scale is drawn on multiples of a power of two, about 2^-44 of the scale."""
 GAMMA_GRID_BITS = 40
-"""The same for norm-Gamma noise, whose real numbers are rounded to the grid last."""
+"""Norm-Gamma noise is drawn as real numbers; its sum with the value is rounded to about 2^-40 of the scale."""
 
 _HALF_RANGE = 2.0**62  # of 64-bit integers
 _MAX_FAST_STEP = 2.0**900  # times any 64-bit integer, a double
-_MIN_SCALE = 1e-300  # its grid's step is a floating-point number still
+_MIN_SCALE = 1e-300  # the step of its grid is still a floating-point number
 
 
 def grid_step(scale: float, bits: int = GRID_BITS) -> float:
@@ -184,7 +184,7 @@ def norm_gamma_steps(row: list[float], scale: float, step: float, randomness: Ra
             [(value + stretch * part) / step for value, part in zip(row, direction, strict=True)]
         )
 
-    return exactly(uniforms_of_norm_gamma(dimension), randomness, in_steps)
+    return draw_exactly(uniforms_of_norm_gamma(dimension), randomness, in_steps)
 
 
 def _add_integers(values: Array, step: float, draws: Integers) -> Array:

@@ -340,7 +340,7 @@ class Task:
 
     @property
     def has_open_sign(self) -> bool:
-        """Whether a person may move the gradients along a line either way, as residuals do.
+        """Return whether a person may move the gradients along a line either way, as residuals do.
 
         Without it they move between known `corners` (a monotone margin loss, the softmax loss). By the averaging
         theorem neither a replacement nor any number of rows per person changes this (docs/theory/objective.md).

@@ -32,7 +32,7 @@ class Result:
     figure : callable
         Given the module matplotlib, returns a `matplotlib.figure.Figure` with the paper's axes.
     agreement : str
-        Which of the paper's claims were reproduced, and what the paper leaves open, in a few sentences.
+        The claims of the paper that were reproduced, and its open points, in a few sentences.
     """
 
     title: str
@@ -81,7 +81,7 @@ _MAX_TICKS = 10  # one for each measured value; more would overlap
 
 @dataclass(frozen=True)
 class Look:
-    """How a curve is drawn; ``line=""`` draws markers only, for values that a paper prints."""
+    """The style of a curve; ``line=""`` draws markers only, for values that a paper prints."""
 
     colour: str
     marker: str

@@ -79,9 +79,9 @@ class Release(SignedArchive):
     evaluation : CountsFile, optional
         Noisy counts that the model's threshold or calibration was chosen from, with their own certificate.
     refinement : Refinement, optional
-        What was done to the coefficients afterwards, and what they were before.
+        The steps that changed the coefficients after the release, and the coefficients before.
     run : RunRecord, optional
-        Of a model of several holders: what they agreed to, whose records are in which sum, and their signatures.
+        For a model of several holders: their agreement, the parties in each sum, and their signatures.
     moments : Moments, optional
         The noisy sum that a regression follows from, with the record of its run.
     """

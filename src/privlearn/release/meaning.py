@@ -30,7 +30,7 @@ _MAX_ODDS = 1e6  # larger factors are not worth printing
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an attacker can achieve who knows all records but one person's, and sees what was released.
+    """The success of an attacker who knows the records of all persons but one, and sees the release.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def meaning_of(
     curve : Curve, optional
         The mechanism's own, from `Mechanism.curve`; without it only epsilon and delta are known.
     additional : Guarantee, optional
-        What else was released about the same people for it, such as bounds of a schema.
+        The cost of other results about the same people, such as bounds of a schema.
     rows_per_person : int or None
         How many records of one person the guarantee covers; None for all that they have.
     """

@@ -32,7 +32,7 @@ class ScoredFeatures:
     Parameters
     ----------
     output : MechanismOutput, optional
-        What the mechanism released, if a public model or public weights lead from it to the coefficients.
+        The output of the mechanism, if the coefficients follow from it by a public model or public weights.
     score_map : ScoreMap, optional
         How products with the coefficients become scores; by default they are the scores.
     """

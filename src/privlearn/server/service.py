@@ -166,7 +166,7 @@ class Service:
         kind, context = job_kind(request.kind), self._context(caller, request)
         request = dataclasses.replace(request, fields=context.fields.model_dump(mode="json"))
         before = queue.find_submission(self.store, caller.name, request, idempotency_key)
-        if before is not None:  # already charged, even if the budget has no room for another
+        if before is not None:  # already charged, even if the budget is too small for another
             return before
         check_guarantee(context)
         check_not_weak(context)

@@ -26,7 +26,7 @@ from privlearn.sessions.records import Record, Source, numbers_from_bytes, numbe
 
 
 class SessionLearner(Protocol):
-    """What sessions are opened with, such as `privlearn.estimators.kernel_learner.KernelLearner`."""
+    """The learner with which a session is opened, such as `privlearn.estimators.kernel_learner.KernelLearner`."""
 
     def freeze(self) -> FrozenLearner:
         """PRIVATE: return what the session answers from; nothing done to the learner afterwards may change it."""
@@ -116,9 +116,9 @@ class FunctionSession:
                 "still answered. Open another session for new ones"
             )
         # One batch: the kernel of all new points is computed at once, and they are drawn in their order.
-        together = self._points.together(points)
-        values = self._learner.values(together)
-        steps = self._steps(together)
+        batch = self._points.batch(points)
+        values = self._learner.values(batch)
+        steps = self._steps(batch)
         return [self._record(*answer) for answer in zip(points, values, steps, strict=True)]
 
     def _record(self, point: Any, values: Array, step: PathStep) -> Record:
@@ -129,7 +129,7 @@ class FunctionSession:
     def _steps(self, points: Any) -> list[PathStep]:
         if not self._mechanism.guarantee.is_private:
             return [PathStep(np.empty(0), (), (0,) * self._functions)] * len(points)
-        kernel = self._learner.similarity(points, self._points.and_then(points))
+        kernel = self._learner.similarity(points, self._points.followed_by(points))
         past = len(self._points)
         return self._paths.draw(kernel[:, :past], kernel[:, past:], self._randomness)
 
@@ -171,7 +171,7 @@ class PinpSession:
     def answer(self, points: Any) -> list[Record]:
         """Return the answer at one new point; `recall` it once it is durable."""
         (point,) = points
-        return [self._decide(self._points.together(points), self._points.key(point))]
+        return [self._decide(self._points.batch(points), self._points.key(point))]
 
     def _decide(self, point: Any, key: bytes) -> Record:
         """Return the answer; ``point`` is a batch of one."""

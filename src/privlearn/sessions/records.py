@@ -35,11 +35,11 @@ class Answers:
     Attributes
     ----------
     scores : float or array
-        Of two classes: above 0 is the second. Of a number: -1 to 1 stands for its bounds. Of several classes: a score
-        for each, of which the largest decides.
+        Two classes: a score above 0 predicts the second class. A number: -1 and 1 are its bounds. Several classes: one
+        score per class, and the largest one decides.
     predictions : label or number, or array of them
     sources : str or array of str
-        See `Source`; ``exhausted`` once the session has used up its budget.
+        The `Source` of each answer; ``exhausted`` after the session has used up its budget.
     """
 
     scores: Any
@@ -91,10 +91,12 @@ class NumberPoints:
         self._count = 0
 
     def add(self, key: bytes) -> None:
-        self.and_then(numbers_from_bytes(key)[np.newaxis])
+        """Append the point that has this key."""
+        self.followed_by(numbers_from_bytes(key)[np.newaxis])
         self._count += 1
 
-    def and_then(self, points: Array) -> Array:
+    def followed_by(self, points: Array) -> Array:
+        """Return all rows and then ``points``, in one array; ``points`` are not stored."""
         stop = self._count + len(points)
         if self._rows is None or stop > len(self._rows):
             more = np.empty((max(stop, 16), points.shape[1]))
@@ -110,7 +112,8 @@ class NumberPoints:
         return np.empty((0, 0)) if self._rows is None else self._rows[: self._count]
 
     @staticmethod
-    def together(points: Sequence[Any]) -> Array:
+    def batch(points: Sequence[Any]) -> Array:
+        """Return points as one array."""
         return np.array(points)
 
 
@@ -125,14 +128,16 @@ class ObjectPoints:
     def add(self, key: bytes) -> None:
         self.all.append(object_from_bytes(key))
 
-    def and_then(self, points: list[Any]) -> list[Any]:
+    def followed_by(self, points: list[Any]) -> list[Any]:
+        """Return all objects and then ``points``; ``points`` are not stored."""
         return [*self.all, *points]
 
     def __len__(self) -> int:
         return len(self.all)
 
     @staticmethod
-    def together(points: Sequence[Any]) -> list[Any]:
+    def batch(points: Sequence[Any]) -> list[Any]:
+        """Return points as one list."""
         return list(points)
 
 

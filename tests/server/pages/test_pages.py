@@ -184,7 +184,7 @@ def test_what_was_typed_stays_and_is_not_read_as_markup(served: Served) -> None:
         ({"once": "0" * 300}, "", "not from this server"),
         ({"delta": "2"}, "delta", "in [0, 1)"),
         ({"face": "other"}, "face", "Choose one"),
-        ({"epsilon": "9"}, "epsilon", "has no room"),
+        ({"epsilon": "9"}, "epsilon", "is too small"),
         ({"face": "machine", "delta": "0"}, "delta", ""),
         ({"learner": "unheard-of"}, "learner", ""),
     ],

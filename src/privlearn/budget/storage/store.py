@@ -30,7 +30,7 @@ from privlearn.errors import LedgerError, StoreUnusable
 
 
 class Backend(Protocol):
-    """What the modules `sqlite` and `postgresql` provide."""
+    """The interface of the modules `sqlite` and `postgresql`."""
 
     ADVICE: str
 

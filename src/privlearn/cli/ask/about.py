@@ -233,12 +233,6 @@ def _amounts(record: dict[str, Any]) -> str:
     )
 
 
-def _as_text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_as_text(part)}" for name, part in value.items())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 COMMANDS = (
     datasets, dataset, budget, estimate, synthetic, kinds, jobs, cancel, events, approvals, approve, decline,
 )  # fmt: skip

@@ -67,7 +67,7 @@ class ColumnCells:
 
     @cached_property
     def is_complete(self) -> bool:
-        """Whether no cell is missing."""
+        """Return whether no cell is missing."""
         return bool(self.present.all())
 
     def part(self, rows: slice) -> ColumnCells:
@@ -121,7 +121,7 @@ class CoarseFeatures(FeatureGroup):
     ----------
     entries_per_row : int
     centre : float
-        What the centred encoding subtracts from each feature.
+        The number that the centred encoding subtracts from each feature.
     """
 
     entries_per_row: int = 1

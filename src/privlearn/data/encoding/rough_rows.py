@@ -56,7 +56,7 @@ class RoughTables:
     row_bytes : int
         About how much memory a row takes.
     centre : CentredEncoder, optional
-        What lifts the rows.
+        The encoder that lifts the rows.
     """
 
     max_rows = 1 << 15

@@ -27,7 +27,7 @@ _ESTIMATE_AGAIN = (
 
 
 class PrivateBounds(PublicModel):
-    """The receipt of one estimate: what was estimated, the cost of all of it together, and the constants of the cost.
+    """The receipt of one private estimate of bounds and lists: their names, their joint cost, and its constants.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ class PrivateBounds(PublicModel):
     secure: StrictBool
 
     @model_validator(mode="after")
-    def _has_its_constants(self) -> PrivateBounds:
+    def _check_constants(self) -> PrivateBounds:
         of_lists = ((self.lists, self.noise_scale), (self.lists, self.threshold))
         constants = ((self.bounds, self.quantile_epsilon), *of_lists)
         if any(bool(parts) != (constant is not None) for parts, constant in constants):
             raise ValueError(
-                "a receipt states quantile_epsilon with bounds, noise_scale and threshold with lists"
+                "a receipt with bounds needs quantile_epsilon, and one with lists noise_scale and threshold"
             )
         return self
 
@@ -90,13 +90,13 @@ class PrivateBounds(PublicModel):
         ``rows`` and ``parties``: maximum number of rows of a person, and of parties that have some of them.
         ``person``: the column that identifies persons; True if its name is not known, False without one.
         """
-        counted = False if self.rows_per_person > 1 else self.person
-        alike = counted == person or (person is True and bool(counted))
-        covered = getattr(self, "parties_per_person", 1)
-        if rows > self.rows_per_person or parties > covered or not alike:
+        column = False if self.rows_per_person > 1 else self.person
+        is_same_column = column == person or (person is True and bool(column))
+        max_parties = getattr(self, "parties_per_person", 1)
+        if rows > self.rows_per_person or parties > max_parties or not is_same_column:
             raise ValueError(
-                f"private_bounds: the receipt is for {_describe(self.rows_per_person, covered, counted)}, and here "
-                f"it is {_describe(rows, parties, person)}. State what the receipt states; {_ESTIMATE_AGAIN}"
+                f"private_bounds: the receipt is for {_describe(self.rows_per_person, max_parties, column)}, but this "
+                f"schema has {_describe(rows, parties, person)}. Use the receipt's values; {_ESTIMATE_AGAIN}"
             )
 
 
@@ -120,14 +120,16 @@ class JointPrivateBounds(PrivateBounds):
     parties_per_person: Count
 
     @model_validator(mode="after")
-    def _has_its_constants(self) -> JointPrivateBounds:
+    def _check_constants(self) -> JointPrivateBounds:
         if self.quantile_epsilon is not None or self.threshold is not None or self.anchors:
-            raise ValueError("a receipt of several holders states noise_scale and cells, and no quantile")
+            raise ValueError(
+                "a receipt of several holders must not have quantile_epsilon, threshold or anchors"
+            )
         return self
 
 
 def _describe(rows: int, parties: int, person: str | bool) -> str:
-    """Return whom a receipt protects, in the words of a schema."""
+    """Return the persons that a receipt protects, as lines of a schema file."""
     column = f"person: {person}" if isinstance(person, str) else f"{'a' if person else 'no'} person column"
     return f"rows_per_person: {rows}, parties_per_person: {parties}, {column}"
 

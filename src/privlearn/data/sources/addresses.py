@@ -45,7 +45,8 @@ class StoredPath:
     key : PurePosixPath
         The bucket, and the names below it.
     endpoint, region : str, optional
-        Of the storage; by default the variables ``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL``, and ``AWS_REGION``.
+        Endpoint and region of the storage; by default the variables ``AWS_ENDPOINT_URL_S3`` or
+        ``AWS_ENDPOINT_URL``, and ``AWS_REGION``.
     """
 
     key: PurePosixPath

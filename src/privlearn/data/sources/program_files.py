@@ -37,8 +37,8 @@ def read_program_file(path: TablePath, form: FileFormat = PLAIN) -> pa.Table:
     Parameters
     ----------
     path : path
-        Of a workbook, the sheet that the format names is read, else the first visible one. Its first row names the
-        columns, unless the format states their names.
+        The file. In a workbook, the sheet that the format names is read, or else the first visible one; its first row
+        names the columns, unless the format states their names.
     """
     if isinstance(path, StoredPath):
         raise DataError(f"{path}: such files must be on a disk. Copy it there, or save it as .csv.")

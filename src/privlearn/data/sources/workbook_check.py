@@ -29,7 +29,7 @@ class SheetExtent:
     Attributes
     ----------
     last_row, last_column : int
-        Of cells with content, blanks included.
+        Position of the last cell with content, blanks included.
     last_value : int
         The last row with a cell that is not blank.
     unreadable : set of (int, int)

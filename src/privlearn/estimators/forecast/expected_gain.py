@@ -30,35 +30,36 @@ SIZES = (6.0, 1.5, 1.0, 0.25)
 problem's. The first counts in ranges only."""
 
 NUMBER_SIZES = (3.0, 1.5, 1.0, 0.3)
-"""The same for numbers: R^2 of 0.9, 0.69, 0.5 and 0.08 without noise."""
+"""Sizes for numbers: R^2 of 0.9, 0.69, 0.5 and 0.08 without noise."""
 
 ALIGNMENTS = (0.5, 3.0)
 """A direction in which rows have variance v carries a share of the signal in proportion to v, by assumption. A range
 also covers v to these powers: signals along minor directions of the rows, and along main ones alone."""
 
 RANGE_DEVIATIONS = 2.0
-"""Deviations of one fit's noise that a range covers."""
+"""A range covers noise up to this number of standard deviations."""
 
 WIDE_SPREADS = (0.42, 0.42, 0.14, 0.05)
-"""Standard deviations of such numbers in units of half the range, where bounds may be far too wide."""
+"""Standard deviations of these numbers in units of half the range, if the bounds may be far too wide."""
 
 UNIT_SPREADS = (1.0 / UNITS_OF_SPREAD,) * 4
-"""The same where the model learns in units of the spread."""
+"""Standard deviations of these numbers if the model learns in units of the spread."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What to expect of a private model, for one size of the signal.
+    """The expected quality of a private model, for one size of the signal.
 
     Attributes
     ----------
     lost : float
-        Share of what a model without privacy gains over the best constant that the private one does not: of the
-        log-loss of classes (to second order), of the R^2 of numbers. Above 1 it is worse than the constant.
+        Fraction of the gain that privacy costs. The gain is that of a model without privacy over the best constant
+        prediction: in log-loss for classes (to second order), in R^2 for numbers. Above 1, the private model is worse
+        than the constant.
     quality : float
         Expected AUC of classes, R^2 of numbers.
     plain_quality : float
-        The same without privacy.
+        Expected AUC or R^2 of a model without privacy.
     """
 
     lost: float
@@ -87,7 +88,7 @@ class Setting:
     Parameters
     ----------
     size : float
-        Of the signal, relative to the reference problem's.
+        Size of the signal, relative to that of the reference problem.
     rate : float
         Share of the rarer class.
     problem : ReferenceProblem
@@ -100,7 +101,7 @@ class Setting:
     is_number: bool
 
     def gain(self, rows: float, noise: float, regularization: float, spectrum: Spectrum) -> Gain:
-        """Compare a private model of that many records with one without privacy.
+        """Compare a private model of ``rows`` records with a model without privacy.
 
         ``noise`` is the deviation in a typical row's score. The model without privacy has the regularization that
         serves a signal of this size best.
@@ -117,15 +118,15 @@ class Setting:
         self, rows: float, noise: float, regularization: float, spectrum: Spectrum
     ) -> tuple[float, float]:
         """Return a low and a high AUC or R^2 of a fit, over `ALIGNMENTS` of the signal and draws of the noise."""
-        found = [
+        qualities = [
             self._quality(_scores(rows, noise, regularization, spectrum, self.problem, alignment), luck)
             for alignment in ALIGNMENTS
             for luck in (-RANGE_DEVIATIONS, RANGE_DEVIATIONS)
         ]
-        return min(found), max(found)
+        return min(qualities), max(qualities)
 
     def _quality(self, scores: _Scores, luck: float = 0.0) -> float:
-        """Return the AUC or R^2 of a fit whose noise is that many deviations better than usual."""
+        """Return the AUC or R^2 of a fit whose noise is ``luck`` standard deviations better than its mean."""
         if not self.is_number:
             correlation = min(max(scores.correlation + luck * scores.chance, -1.0), 1.0)
             return auc(correlation, self.size * LOG_ODDS_DEVIATION, self.rate)

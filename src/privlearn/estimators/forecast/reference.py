@@ -28,7 +28,7 @@ NORMAL_GRID = np.linspace(-6.0, 6.0, 241)
 
 @dataclass(frozen=True)
 class ReferenceProblem:
-    """What a forecast assumes about the labels, which it does not see.
+    """The assumptions of a forecast about the labels, which it does not read.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _NEARLY_EQUAL = 2.0 / 3.0
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What is released: the chosen candidate, its coefficients, and its error rate where it is revealed."""
+    """The released result: the chosen candidate, its coefficients, and its error rate where it is revealed."""
 
     chosen: int
     coefficients: Array

@@ -28,7 +28,7 @@ BASELINE = "accuracy of always predicting the most frequent class"
 
 
 class FileProperties(ABC):
-    """What the certificate of a file and the holder's budget state, as text for reports."""
+    """The statements of a file's certificate and of the holder's budget, as text for reports."""
 
     budget: Statement | None
 

@@ -42,14 +42,14 @@ Calibrator = Callable[[Guarantee], Candidate]
 
 @dataclass(frozen=True)
 class Search(Mechanism):
-    """Candidates, one of which is chosen; choice, revealed score and fit are under one guarantee.
+    """A private choice among candidates: one guarantee covers the choice, the released score and the fitted model.
 
     Parameters
     ----------
     guarantee : Guarantee
-        For the whole procedure.
+        The guarantee of the whole procedure.
     candidates : tuple
-        A calibrated mechanism each, from public parameters, before any of them is run.
+        One mechanism per candidate, calibrated from public parameters before any of them runs.
     """
 
     guarantee: Guarantee
@@ -100,7 +100,7 @@ class Search(Mechanism):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A search and its outcome next to the model: the chosen candidate and its error.
+    """A search with its result: the chosen candidate and its error.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ SCORE_SHARE = 0.1
 """The score's part of a trial: of epsilon for Laplace noise, relative to the fit's rho (zCDP) for Gaussian noise."""
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)  # the largest delta of a guarantee
-_STEP, _HALVINGS = 1.3, 6  # of the search for a candidate's epsilon: to 1.3^(1/64), half a percent
+_STEP, _HALVINGS = 1.3, 6  # find a candidate's epsilon up to a factor of 1.3^(1/64): half a percent
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,8 @@ class ScoredSearch(Search):
     """Trials that run a candidate and count its mistakes with noise; one person moves the count by at most r.
 
     A trial of candidate i costs R_i(a) + a (r / scale + 2^-44)^2 / 2 in Renyi divergence of the order a, or, for
-    delta = 0, where the score has Laplace noise, epsilon_i + r / scale + 2^-44; r is the rows a person may have.
+    delta = 0, where the score has Laplace noise, epsilon_i + r / scale + 2^-44; r is the maximum number of rows of a
+    person.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Over the rows of a finite net the draw is exact: the computed weights are dyadic rationals, and integers decide between
 them, so only the weights' own rounding is charged (`SELECTION_ROUNDING`). Over the unit ball the distribution is
-continuous; a real point is drawn from it exactly (`noise.exactly`) and then rounded to a public grid of 2**-40, which
+continuous; a real point is drawn from it exactly (`noise.draw_exactly`) and then rounded to a public grid of 2**-40, which
 is post-processing. See docs/theory/tdil.md.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array, shorten
 from privlearn.imports import flint
-from privlearn.mechanisms.noise import exactly, gamma, norm, normals, round_to_integers
+from privlearn.mechanisms.noise import draw_exactly, gamma, norm, normals, round_to_integers
 from privlearn.randomness import Randomness
 
 SELECTION_ROUNDING = 2.0**-38
@@ -90,7 +90,7 @@ def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
         return None if point is None else round_to_integers([value * 2**POINT_GRID_BITS for value in point])
 
     while True:
-        steps = exactly(1 + 2 * math.ceil(normals_needed / 2), randomness, on_grid)
+        steps = draw_exactly(1 + 2 * math.ceil(normals_needed / 2), randomness, on_grid)
         # An empty list is a rejected proposal.
         if steps:
             point = np.ldexp(np.array([steps], dtype=float), -POINT_GRID_BITS)

@@ -54,7 +54,7 @@ class Statistic(ABC):
     Attributes
     ----------
     released : str
-        What leaves, as certificates name it.
+        Name of the released statistic, for certificates.
     numbers : int
         Number of noisy values.
     """

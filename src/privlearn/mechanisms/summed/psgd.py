@@ -87,7 +87,7 @@ class PrivateSGD(SummedMechanism):
         shares: int,
         rounds: int | None = None,
     ) -> PrivateSGD:
-        """Return the mechanism for a guarantee; the paper's claim for the limit only becomes its ``limit``."""
+        """Return the mechanism for a guarantee; its ``limit`` is the paper's claim for the limit of the descent."""
         cls.check_combination(noise, calibration)
         draft = cls(task, guarantee, noise, calibration, parties, shares, 1, guarantee.epsilon)
         rounds = draft._default_rounds() if rounds is None else rounds
@@ -120,12 +120,12 @@ class PrivateSGD(SummedMechanism):
 
     @property
     def round_epsilon(self) -> float:
-        """Cost of one round, by that noise alone."""
+        """Epsilon of one round, from the fresh noise alone."""
         return self.sum_sensitivity / self.round_scale
 
     @property
     def effective_regularization(self) -> float:
-        """Lam = Lambda + D by Procedure 2: raised if the slack would take all of epsilon."""
+        """Lam = Lambda + D by Procedure 2: D is 0, unless the slack would use up epsilon."""
         if self._splits:
             return self.task.regularization
         slack = 2.0 * self.task.jacobian_slack(self.task.regularization)
@@ -163,8 +163,8 @@ class PrivateSGD(SummedMechanism):
 
     def _describe_question(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
         fresh = Noise("norm_gamma", self.round_scale)
-        once = () if self._splits else (Noise("gaussian", self.run_noise_scale, kept=True),)
-        return self.task.dimension, self._gradient_bound, (*once, fresh)
+        for_the_run = () if self._splits else (Noise("gaussian", self.run_noise_scale, once_per_run=True),)
+        return self.task.dimension, self._gradient_bound, (*for_the_run, fresh)
 
     def epsilon_of(self, kinds: tuple[str, ...]) -> float:
         return (
@@ -175,12 +175,12 @@ class PrivateSGD(SummedMechanism):
 
     def run(self, sums: NoisySums) -> Array:
         task, regularization, offset = self.task, self.effective_regularization, self._condition
-        here = np.zeros((1, task.dimension))
+        coefficients = np.zeros((1, task.dimension))
         for number in range(self.rounds):
-            answer = sums.ask(self.question(number, here))
-            gradient = answer.vector[np.newaxis] / answer.total + regularization * here
-            here = here - gradient / (regularization * (number + offset))
-        return here
+            answer = sums.ask(self.question(number, coefficients))
+            gradient = answer.vector[np.newaxis] / answer.total + regularization * coefficients
+            coefficients = coefficients - gradient / (regularization * (number + offset))
+        return coefficients
 
     def constants(self) -> dict[str, Any]:
         fixed = {} if self._splits else {"retained_scale": self.run_noise_scale}

@@ -55,13 +55,13 @@ class Noise:
         a whole draw, which protects its own records without the help of others.
     scale : float
         Gaussian: scale of the sum of the honest holders' shares. Norm-Gamma: scale of each holder's draw.
-    kept : bool
+    once_per_run : bool
         True if it is drawn once and added to every answer of the run; else each answer gets a fresh draw.
     """
 
     distribution: str
     scale: float
-    kept: bool = False
+    once_per_run: bool = False
 
     @property
     def is_whole(self) -> bool:

@@ -37,16 +37,16 @@ class Sizes:
 
 @dataclass(frozen=True)
 class GrowthRate:
-    """How a bound grows.
+    """The growth rate of a bound.
 
     Attributes
     ----------
     source : str
         Paper and theorem.
     bounds : str
-        What it bounds: an error, or a sufficient number of rows.
+        The bounded quantity: an error, or a sufficient number of rows.
     meaning : str
-        What it means, and whether it is credible.
+        The meaning of the bound, and whether it is credible.
     powers : mapping
         The exponent of each size; 0 if missing.
     log_factor : callable

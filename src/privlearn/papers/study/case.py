@@ -63,12 +63,12 @@ class Case:
 
     @property
     def gradient_sensitivity(self) -> float:
-        """How far one record moves the sum of gradients: 2 L, or L where no record is replaced."""
+        """Return the sensitivity of the sum of gradients to one record: 2 L, or L if no record is replaced."""
         return self.relation.gradients * self.loss.lipschitz
 
     @property
     def sensitivity(self) -> float:
-        """How far one record moves the minimiser."""
+        """Return the sensitivity of the minimiser to one record."""
         return self._share * bounds.sensitivity(self.rows, self.regularization, lipschitz=self.loss.lipschitz)
 
     @property
@@ -143,7 +143,7 @@ class Case:
 
     @property
     def has_lower_bound(self) -> bool:
-        """Whether RBHT prove one for this kernel and this loss."""
+        """Return whether RBHT prove one for this kernel and this loss."""
         return self.kernel in ("linear", "rbf") and self.loss_name == Hinge.name
 
     @property

@@ -58,7 +58,7 @@ USUAL = (METHODS[0], METHODS[2])
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured on the test part, and the same for a guess that ignores the columns."""
+    """The measured errors on the test part, and those of a guess that ignores the columns."""
 
     title: str
     of: Callable[[_Split, Any], float]

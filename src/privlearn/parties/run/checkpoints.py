@@ -116,7 +116,7 @@ class Journal:
 
     @property
     def replaying(self) -> bool:
-        """Whether replies from before a crash are left."""
+        """Return whether replies from before a crash remain to be used."""
         return bool(self._past)
 
     def recording(self, exchange: Exchange) -> Exchange:
@@ -130,7 +130,7 @@ class Journal:
             if self._past:
                 record = self._past.pop(0)
                 if record["sent"] != sent:
-                    raise InvalidParameter(  # which leaves the file, and the parties, as they are
+                    raise InvalidParameter(  # leave the file and the parties unchanged
                         f"{self._path} does not lead to the message that was sent: another version wrote it"
                     )
                 return {int(party): _reply(text) for party, text in record["replies"].items()}

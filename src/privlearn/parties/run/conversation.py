@@ -52,7 +52,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a party needs to compute a sum itself.
+    """The signed messages of one sum, from which a party computes the sum itself.
 
     Attributes
     ----------

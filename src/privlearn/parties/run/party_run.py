@@ -47,7 +47,7 @@ class PartyRun:
     Parameters
     ----------
     agreement : Agreement
-        The party's own copy, agreed on with the other parties: no other is signed.
+        The party's copy of the agreement. The party signs no other one.
     name : str
     identity : Identity
     party : Answers
@@ -94,7 +94,7 @@ class PartyRun:
         self._answered, self._last_reply = "", list[bytes]()
         self._rounds = conversation.question_rounds(agreement)
         self._noise = NoisyAnswers(agreement)
-        # answers that need no coefficients are computed before the sign-off: an error stays on this screen
+        # Answers without coefficients are computed before the sign-off, so that the coordinator sees no error of them.
         self._precomputed = {
             number: self._exact(agreement.mechanism.question(number))
             for number, kind in enumerate(agreement.mechanism.kinds)
@@ -118,12 +118,12 @@ class PartyRun:
 
     @property
     def progress(self) -> int:
-        """Number of steps of the agreement that were answered; repeated messages count once."""
+        """Return the number of answered steps of the agreement; repeated messages count once."""
         return len(self._steps)
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended for this party, with or without a result."""
+        """Return whether the run has ended for this party, with or without a result."""
         return self.release is not None or self.stopped is not None
 
     def handle(self, stage: str, parts: Parts) -> Parts:
@@ -146,7 +146,7 @@ class PartyRun:
         return reply
 
     def reply(self, stage: str, parts: Parts) -> Parts | str:
-        """Return what `handle` does, or the text of a refusal that may leave; what concerns the rows stays here."""
+        """Return the answer of `handle`, or the text of a refusal; reasons that depend on the rows do not leave."""
         try:
             return self.handle(stage, parts)
         except Exception as error:
@@ -265,7 +265,7 @@ class PartyRun:
     def _answer(self, parts: Parts) -> Parts:
         number, message = self._read(parts[:2])
         if number < self._next_question:
-            raise ProtocolError(f"question {number} is over: each is answered once, in order")
+            raise ProtocolError(f"question {number} was already answered. Ask the next one")
         position = self._rounds[number]
         self._sums[position.session].check_open(position.round)
         self._compute_sums(parts[2:])

@@ -49,7 +49,7 @@ class PartySettings(PublicModel):
         Directory of the run's checkpoint; by default that of this file.
     wait_seconds : float, default=600
         How long to try to connect.
-    patience_seconds : float, default=1800
+    timeout_seconds : float, default=1800
         Timeout of a run without progress: the coordinator may wait for another party, or restart after a crash.
     """
 
@@ -68,7 +68,7 @@ class PartySettings(PublicModel):
     model: Path | None = None
     state: Path = Path(".")
     wait_seconds: Annotated[float, Field(gt=0)] = 600.0
-    patience_seconds: Annotated[float, Field(gt=0)] = 1800.0
+    timeout_seconds: Annotated[float, Field(gt=0)] = 1800.0
 
     @classmethod
     def load(cls, path: str | Path) -> PartySettings:

@@ -84,7 +84,7 @@ class TrustedSum(NoisySums):
         self._parties = tuple(parties)
         self._randomness = randomness
         self._progress = progress
-        self._kept: dict[Noise, Array] = {}
+        self._run_noise: dict[Noise, Array] = {}
 
     def ask(self, question: Question) -> NoisySum:
         """Return the noisy sum of all parties' answers."""
@@ -96,10 +96,10 @@ class TrustedSum(NoisySums):
         return NoisySum(vector, sum(party.total for party in self._parties), len(self._parties))
 
     def _with_noise(self, vector: Array, noise: Noise) -> Array:
-        if noise.kept:
-            if noise not in self._kept:
-                self._kept[noise] = self._add_noise(np.zeros_like(vector), noise)
-            return np.asarray(vector + self._kept[noise])
+        if noise.once_per_run:
+            if noise not in self._run_noise:
+                self._run_noise[noise] = self._add_noise(np.zeros_like(vector), noise)
+            return np.asarray(vector + self._run_noise[noise])
         for _ in range(self._draws(noise)):
             vector = self._add_noise(vector, noise)
         return vector

@@ -34,7 +34,7 @@ Rounding moves them by far less, and the noise by far more."""
 
 
 class Witness:
-    """What one party has computed, answered and signed in one run."""
+    """The record of one party in one run: its computed sums, its answers and its signatures."""
 
     def __init__(self, agreement: Agreement, run: bytes, name: str, identity: Identity) -> None:
         self._agreement = agreement

@@ -246,11 +246,15 @@ class PartyNoise:
         """Return the noise that a party of the cohort adds to its answer."""
         shared = [noise for noise in question.noise if not noise.is_whole]
         whole = [noise for noise in question.noise if noise.is_whole]
-        if not question.noise or max(len(shared), len(whole)) > 1 or any(noise.kept for noise in whole):
+        if (
+            not question.noise
+            or max(len(shared), len(whole)) > 1
+            or any(noise.once_per_run for noise in whole)
+        ):
             raise InvalidParameter("an answer needs noise: one Gaussian part, one norm-Gamma part, or both")
         return cls(
             share=NoiseShare(shared[0].scale, cohort, parties_per_person) if shared else None,
-            keeps_share=any(noise.kept for noise in shared),
+            keeps_share=any(noise.once_per_run for noise in shared),
             whole_scale=whole[0].scale if whole else 0.0,
             parties=cohort.parties,
         )

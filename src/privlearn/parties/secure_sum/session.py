@@ -111,7 +111,7 @@ class SumSession:
     coordinator : bytes
         The coordinator's Ed25519 public key.
     context : bytes, default=b""
-        What the session belongs to, such as the digest of an agreement and the name of a run.
+        Identifies the context of the session, such as the digest of an agreement and the name of a run.
     """
 
     cohort: Cohort

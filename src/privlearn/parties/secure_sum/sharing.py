@@ -122,7 +122,7 @@ class Dealing:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What a dealer publishes about its shares.
+    """The public part of a dealer's shares.
 
     For each key with polynomial f: the public half of the constant of a random polynomial b; a hash of every receiver's
     share (f, b); and g = b + c f for a challenge c that is a hash of all the rest.

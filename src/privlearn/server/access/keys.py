@@ -70,7 +70,7 @@ class Caller:
 
     @property
     def sees_requests(self) -> bool:
-        """Whether the caller sees the requests and costs of all analysts."""
+        """Return whether the caller sees the requests and costs of all analysts."""
         return self.role in ("holder", "approver", "auditor")
 
     @property

@@ -55,7 +55,7 @@ class ResultAnswer(OfRequest):
 
 
 class VerificationAnswer(Answer):
-    """What a release file proves about itself."""
+    """The verification of a release file, from its content alone."""
 
     model_config = with_example(
         {"claimed": GUARANTEE_EXAMPLE, "recomputed": GUARANTEE_EXAMPLE, "is_private": True, "signer": None}

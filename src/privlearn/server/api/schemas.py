@@ -58,7 +58,7 @@ class GuaranteeAnswer(Answer):
 
 
 class OfRequest(Answer):
-    """What a job and its result have of the request; both have the job's id."""
+    """The fields that a job and its result repeat from the request; both have the job's id."""
 
     id: str = Field(description="Id of the job, and of its result.")
     analyst: str = Field(description="The analyst who requested it.")

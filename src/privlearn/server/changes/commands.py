@@ -51,7 +51,7 @@ class Command:
         Purpose of the command, in one sentence.
     fields : tuple of CommandField
     consequences : tuple of str
-        What the holder should know before confirming.
+        Information for the holder before confirming.
     """
 
     title: str

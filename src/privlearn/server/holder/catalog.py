@@ -39,7 +39,7 @@ class Catalog:
     record_counts : mapping from names to numbers of records, optional
         Counts of an earlier check; without them, each table is counted when its number is first needed.
     console_state : ConsoleState, optional
-        What the holder has added in the console.
+        The state that the holder has added in the console.
 
     Attributes
     ----------

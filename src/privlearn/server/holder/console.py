@@ -24,7 +24,7 @@ _SourceName = Annotated[StrictStr, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,63
 
 
 class Console(PublicModel):
-    """What the holder may change in a browser or over HTTP, in addition to this file.
+    """Changes that the holder may make in a browser or over HTTP, in addition to this file.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Console(PublicModel):
     sources : dict of str to path
         Directories by name. Data sets can be added only from tables in and below them; by default there are none.
     approval : Approval, optional
-        Which requests about data sets of the console a second person must approve; by default none.
+        Requests about data sets of the console that a second person must approve; by default none.
     """
 
     changes: StrictBool = True

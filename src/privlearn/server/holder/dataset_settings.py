@@ -43,7 +43,7 @@ _Epsilon = Annotated[float, Field(ge=0, strict=True)]
 
 
 class Approval(PublicModel):
-    """Which requests about a data set wait until a second person approves them.
+    """The requests about a data set that wait until a second person approves them.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class DataSet(PublicModel):
     accept_weak_privacy : bool, default=False
         True allows requests with an epsilon above 20 or a delta of at least 1/n, which protect hardly anyone.
     approval : Approval, optional
-        Which requests a second person must approve; by default none.
+        Requests that a second person must approve; by default none.
     learners : dict of str to Recipe, optional
         The learners that analysts may train; by default `default_recipes`.
     """

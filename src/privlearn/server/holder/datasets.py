@@ -44,7 +44,7 @@ def check_budget_left(
     for name, left in lefts.items():
         if exact(requested.epsilon) > exact(left.epsilon) or exact(requested.delta) > exact(left.delta):
             raise BudgetExceeded(
-                f"{name} has no room for {requested}: {left} is left. Ask for no more than that. Nothing was spent"
+                f"{name} is too small for {requested}: {left} is left. Request at most that. Nothing was spent"
                 f"{delta_hint(requested, left)}"
             )
 
@@ -127,7 +127,7 @@ class OfferedDataSet:
 
     @cached_property
     def trial_dataset(self) -> OfferedDataSet:
-        """The data set that a trial uses instead: synthetic rows, under a name that says so."""
+        """The data set that a trial uses instead: synthetic rows, which its name states."""
         schema = self.schema.model_copy(update={"name": f"{self.schema.name} (made-up rows)"})
         return TrialDataSet(self.name, self.settings, schema, self.learners, self.owner, version=self.version)
 

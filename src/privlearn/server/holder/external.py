@@ -100,7 +100,7 @@ class OpenId(PublicModel):
 
 
 class SignIn(PublicModel):
-    """How browsers are signed in.
+    """Settings of the sign-in of browsers.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class FairShare:
 
 
 class Shared:
-    """What all requests of a process share: ``app.state.shared``."""
+    """The limits and queues that all requests of a process share: ``app.state.shared``."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

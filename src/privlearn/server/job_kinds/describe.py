@@ -21,7 +21,7 @@ from privlearn.statistics.layout import CountsLayout
 
 
 class DescribeFields(JobFields):
-    """What to count."""
+    """The pairs of columns to count, in addition to each column."""
 
     correlations: bool = Field(
         default=True, description="Of columns that have an order, for half of the budget."

@@ -145,7 +145,7 @@ def _as_json(forecast: Forecast) -> dict[str, Any]:
 
 
 class TrainingFields(JobFields):
-    """Which model to train, and how it answers."""
+    """The model to train, and the mechanism of its answers."""
 
     learner: str = Field(
         default="", max_length=64, description="A learner that the data set offers; omitted: the first."

@@ -151,7 +151,7 @@ class Case:
 
 
 class Approvals:
-    """What approvers may do; the holder and auditors may look.
+    """The actions of approvers; the holder and auditors may only read.
 
     ``wake`` wakes the workers.
     """

@@ -50,7 +50,7 @@ class JobRequest:
     note : str, optional
         One line for the ledger, the log and the pages.
     purpose, legal_basis : str, optional
-        What the result is for, and what permits it: required where a second person must approve.
+        The purpose of the result and its legal basis: required where a second person must approve.
     """
 
     dataset: str
@@ -103,7 +103,7 @@ class AcceptedRequest:
 
     @property
     def mechanism(self) -> str:
-        """What answers, for kinds that train; otherwise empty."""
+        """The mechanism of the answers, for kinds that train; otherwise empty."""
         return str(self.fields.get("mechanism", ""))
 
 
@@ -144,7 +144,7 @@ class Job(AcceptedRequest):
 
 @dataclass(frozen=True)
 class Result:
-    """What a job produces; everything in it may leave.
+    """The result of a job; everything in it may leave.
 
     ``certificate``: the guarantee, with every constant. ``media_type``: media type of the content. Empty if the
     content stays on the server.

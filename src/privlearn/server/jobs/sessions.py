@@ -39,7 +39,7 @@ _log = logging.getLogger("privlearn.service")
 
 
 class Answering(Protocol):
-    """What a session answers from."""
+    """The part of a session that computes its answers."""
 
     @property
     def memory(self) -> int:

@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.5
 """How often to look for jobs that another server has accepted or requeued."""
 
 STILL_SECONDS = 60.0
-"""Above the 30 seconds after which a database access is given up."""
+"""A thread without activity for this time is stuck: an access to the database fails after 30 seconds."""
 
 PROCESSES: Any = multiprocessing.get_context("spawn")
 """Spawned, not forked: a fork would copy the locks of other threads."""
@@ -52,11 +52,12 @@ class Worker:
     ----------
     owner : Owner
     counted : mapping from data sets to their numbers of records
-        Public: the price of a training depends on it.
+        Public: the cost of a training depends on it.
     turns : RoundRobin
         Shared by all workers of the server.
     ended : callable
-        Called with a job whose end may be seen, the time at which it was claimed, and whether it failed.
+        Called when the end of a job may be visible, with the job, the time at which it was claimed, and whether it
+        failed.
 
     Attributes
     ----------
@@ -97,7 +98,7 @@ class Worker:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the thread has not looked for work, or at its process, for longer than it ever should."""
+        """Return whether the thread has neither looked for work nor checked its process for `STILL_SECONDS`."""
         return time.monotonic() - self._last_look > STILL_SECONDS
 
     def wake(self) -> None:
@@ -120,7 +121,7 @@ class Worker:
         while not self._stopping.is_set():
             self._last_look = time.monotonic()
             try:
-                # imports take the first seconds of a process, and must not count as training time
+                # claim only when the process is ready: its imports take seconds, and must not count as training time
                 job = queue.claim(self._store, self._turns) if self._is_ready() else None
                 if job is not None:
                     self._run(job)
@@ -134,7 +135,7 @@ class Worker:
             self._wake.clear()
 
     def _run(self, job: Job) -> None:
-        """Send the job to the process and wait for its end, the end of the process, or our own."""
+        """Send the job to the process, and wait until the job or the process ends, or this worker is stopped."""
         self.running_job = RunningJob(job, "reading the rows")
         claimed = time.time()
         try:

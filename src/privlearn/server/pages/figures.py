@@ -62,7 +62,7 @@ class Figure:
     areas: Sequence[Line] = ()
     requested: float | None = None
     table: Sequence[Sequence[str]] = ()
-    """The same in numbers: a row of headings, then the rows."""
+    """The numbers of a figure: a row of headings, then the rows."""
 
     def __html__(self) -> Markup:
         """Return the figure for a template."""

@@ -79,13 +79,13 @@ def settle(store: str, lost: Mapping[str, Amount]) -> dict[str, Guarantee]:
     store : str
         As in `Owner.server.store`.
     lost : mapping from str to Amount
-        What was spent after the backup, for data sets where this is certain. For all others, everything that is left
-        counts as spent.
+        The cost that was spent after the backup, for data sets where this is certain. For all others, everything that
+        is left counts as spent.
 
     Returns
     -------
     dict from str to Guarantee
-        What was marked as spent, for data sets that had something left.
+        The cost that was marked as spent, for data sets that had budget left.
     """
     datasets = Ledger.datasets(store)
     for name in lost:

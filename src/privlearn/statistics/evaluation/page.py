@@ -71,17 +71,19 @@ def _groups(evaluation: Evaluation) -> str:
         return ""
     names = list(results[0].rates)
     columns = [list(groups) for _, groups in groupby(results, key=lambda result: result.column)]
-    shown = [result for groups in columns for result in groups[:MAX_SHOWN]]
+    results_in_table = [result for groups in columns for result in groups[:MAX_SHOWN]]
     rows = [
         (
             f"{result.column} = {result.group}",
             f"{max(result.records, 0):,.0f}",
             *_rates(result, names, evaluation.whom),
         )
-        for result in shown
+        for result in results_in_table
     ]
     notes = "".join(omission_note(groups[0].column, len(groups)) for groups in columns)
-    known = [result for result in shown if not result.too_noisy and result.rates[names[0]].is_known]
+    known = [
+        result for result in results_in_table if not result.too_noisy and result.rates[names[0]].is_known
+    ]
     figure = _group_figure(known, names[0]) if evaluation.classes and known else ""
     return table(("group", f"about {evaluation.whom}", *names), rows, "Groups") + notes + figure
 

@@ -48,7 +48,7 @@ class OutcomeScale:
 
 
 class Family(ABC):
-    """What varies between models.
+    """The parts that differ between models.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ weakest direction of terms with correlation 0.5 between neighbours the informati
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What is to be estimated: parsed and checked against the schema, before any row is read."""
+    """The model to estimate: its formula, parsed and checked against the schema before any row is read."""
 
     formula: str
     family: Family
