@@ -171,7 +171,7 @@ def _fold_arrays(encoder: ArrayEncoder, weights: Array) -> dict[str, Any]:
         "constant_square": 0.0,
         "share": 1.0,
         "factor": factor,
-        "min_length": 1.0,
+        "least": 1.0,
     }
 
 
@@ -213,7 +213,7 @@ def _fold_schema(encoder: SchemaEncoder, weights: Array) -> dict[str, Any]:
         "constant_square": float(encoder.fit_intercept),
         "share": layout.coarse_share,
         "factor": margin(encoder.dimension),
-        "min_length": 0.0,
+        "least": 0.0,
     }
 
 

@@ -63,7 +63,7 @@ def decision_scores(row: dict[str, Any], model: dict[str, Any] = MODEL) -> list[
             fine, fine_square = _add(fine, grid["scores"][index]), fine_square + grid["square"]
 
     share = model["share"] if square > 0.0 else 0.0
-    scale = math.sqrt(share) / max(math.sqrt(square), model["min_length"]) if square > 0.0 else 0.0
+    scale = math.sqrt(share) / max(math.sqrt(square), model["least"]) if square > 0.0 else 0.0
     length = math.sqrt(share + fine_square) or 1.0
     scores = [
         model["factor"] * (scale * one + other) / length for one, other in zip(coarse, fine, strict=True)

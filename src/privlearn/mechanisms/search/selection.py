@@ -2,7 +2,7 @@
 
 Over the rows of a finite net the draw is exact: the computed weights are dyadic rationals, and integers decide between
 them, so only the weights' own rounding is charged (`SELECTION_ROUNDING`). Over the unit ball the distribution is
-continuous; a real point is drawn from it exactly (`noise.draw_exactly`) and then rounded to a public grid of 2**-40, which
+continuous; `noise.draw_exactly` draws a real point, which is then rounded to a public grid of 2**-40. The rounding
 is post-processing. See docs/theory/tdil.md.
 """
 
