@@ -182,7 +182,7 @@ def test_a_person_whom_two_parties_know_costs_twice_the_noise() -> None:
 
 def test_a_purchase_for_people_at_one_party_is_not_for_people_at_two(found: DiscoveredSchema) -> None:
     content: dict[str, Any] = {"parties": SIZES, "epsilon": 4.0, "delta": 1e-5, "parties_per_person": 2}
-    with pytest.raises(SchemaError, match="parties_per_person: 1, no person column, and here it is"):
+    with pytest.raises(SchemaError, match="parties_per_person: 1, no person column, but this schema has"):
         JointTraining(schema=found.schema, **content)
     two = found.schema.private_bounds[0].model_copy(update={"parties_per_person": 2})
     JointTraining(schema=found.schema.model_copy(update={"private_bounds": (two,)}), **content)

@@ -166,7 +166,7 @@ def test_a_sum_has_capacity_for_everybodys_noise() -> None:
 
 
 def test_only_noise_that_parties_can_add_is_accepted() -> None:
-    whole, kept = Noise("norm_gamma", 1.0), Noise("norm_gamma", 1.0, kept=True)
+    whole, kept = Noise("norm_gamma", 1.0), Noise("norm_gamma", 1.0, once_per_run=True)
     for parts in ((), (whole, whole), (kept,)):
         with pytest.raises(InvalidParameter, match="noise"):
             PartyNoise.of(Question(0, "gradients", 2, 1.0, parts), Cohort(3), 1)

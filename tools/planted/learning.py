@@ -188,7 +188,7 @@ MUTANTS = [
     Mutant("receipt not recomputed", "privlearn.release.base_certificate:BaseCertificate._check", "check_receipt(receipt)", "pass", BOUGHT),
     Mutant("receipt of other people", "privlearn.release.base_certificate:BaseCertificate._check", "receipt.check_covers(*self._rows_and_parties, self._counts_persons)", "", ("statistics/discovery",)),
     Mutant("receipt of fewer rows", "privlearn.data.schema.private_bounds:PrivateBounds.check_covers", "rows > self.rows_per_person", "", ("statistics/discovery",)),
-    Mutant("receipt of other persons", "privlearn.data.schema.private_bounds:PrivateBounds.check_covers", "not alike", "", ("statistics/discovery",)),
+    Mutant("receipt of other persons", "privlearn.data.schema.private_bounds:PrivateBounds.check_covers", "not is_same_column", "", ("statistics/discovery",)),
     Mutant("receipt of other neighbours", "privlearn.data.schema.private_bounds:add_private_bounds", "part.neighbours != guarantee.neighbours", "False", ("test_guarantee.py",)),
     Mutant("receipt of fewer parties", "privlearn.parties.run.agreement:Agreement.check_feasible", "self.parties_per_person, schema.person or False", "1, schema.person or False", ("parties/test_joint_discovery.py",)),
     Mutant("receipt silent about persons", "privlearn.statistics.discovery.measuring:_receipt", "draft.stand_in.person or False", "None", ("statistics/discovery",)),

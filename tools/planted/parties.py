@@ -104,7 +104,7 @@ MUTANTS: list[Mutant | TextMutant] = [
         if False:
             ...
     """, RUNS),
-    Mutant("psgd draws its kept noise anew", "privlearn.parties.run.simulation:TrustedSum._with_noise", "noise not in self._kept", "True", PARTIES),
+    Mutant("psgd draws its kept noise anew", "privlearn.parties.run.simulation:TrustedSum._with_noise", "noise not in self._run_noise", "True", PARTIES),
     Mutant("one party draws for all", "privlearn.parties.run.simulation:TrustedSum._draws", "len(self._parties) if noise.is_whole else 1", "1", PARTIES),
     Mutant("survivors not counted", "privlearn.parties.secure_sum.party:MaskingParty.reveal", "self._require(len(arrived), self._session.cohort.threshold, 'sent a vector')", "", MASKS),
     Mutant("another run's release taken", "privlearn.parties.run.witness:Witness._check", "run.plan.encode() != self._agreement.canonical() or run.run != self._run.hex()", "run.plan.encode() != self._agreement.canonical()", WITNESS),

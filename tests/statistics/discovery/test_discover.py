@@ -368,7 +368,7 @@ def test_a_receipt_protects_the_people_of_its_schema(
     if fits:
         assert Schema.from_dict(content | people).to_dict()["private_bounds"] == content["private_bounds"]
         return
-    with pytest.raises(SchemaError, match="State what the receipt states; or remove the receipt"):
+    with pytest.raises(SchemaError, match="Use the receipt's values; or remove the receipt"):
         Schema.from_dict(content | people)
 
 

@@ -265,7 +265,7 @@ class PartyRun:
     def _answer(self, parts: Parts) -> Parts:
         number, message = self._read(parts[:2])
         if number < self._next_question:
-            raise ProtocolError(f"question {number} was already answered. Ask the next one")
+            raise ProtocolError(f"question {number} is over: each is answered once, in order")
         position = self._rounds[number]
         self._sums[position.session].check_open(position.round)
         self._compute_sums(parts[2:])
