@@ -87,8 +87,9 @@ def test_the_help_shown_lists_every_option(command_help: ModuleType) -> None:
     """Against the parameters in the source, not against another rendering of the same help."""
     source = (ROOT / "src" / "privlearn" / "cli" / "train" / "train.py").read_text(encoding="utf-8")
     signature = source[source.index("def train(") : source.index(") -> None:")]
-    parameters = set(re.findall(r"^    (\w+): ", signature, re.MULTILINE)) - {"table", "charging"}
-    shared = (ROOT / "src" / "privlearn" / "cli" / "charging.py").read_text(encoding="utf-8")
+    parameters = set(re.findall(r"^    (\w+): ", signature, re.MULTILINE)) - {"table", "arrays", "charging"}
+    folder = ROOT / "src" / "privlearn" / "cli"
+    shared = "".join((folder / name).read_text(encoding="utf-8") for name in ("arrays.py", "charging.py"))
     parameters |= set(
         re.findall(r"^    (\w+): (?:Annotated|ChargedDataset|Force|Neighbouring)", shared, re.MULTILINE)
     )
