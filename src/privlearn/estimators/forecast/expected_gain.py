@@ -56,19 +56,30 @@ class Gain:
         Fraction of the gain that privacy costs. The gain is that of a model without privacy over the best constant
         prediction: in log-loss for classes (to second order), in R^2 for numbers. Above 1, the private model is worse
         than the constant.
-    quality : float
-        Expected AUC of classes, R^2 of numbers.
-    plain_quality : float
-        Expected AUC or R^2 of a model without privacy.
+    setting : Setting
+    private, plain : Scores
+        Expected scores of the private model, and of one without privacy.
     """
 
     lost: float
-    quality: float
-    plain_quality: float
+    setting: Setting
+    private: Scores
+    plain: Scores
+
+    # Not attributes: a search for the smallest epsilon needs what is lost alone, and an AUC takes 2 milliseconds.
+    @property
+    def quality(self) -> float:
+        """Return the expected AUC of classes, or R^2 of numbers."""
+        return self.setting.quality(self.private)
+
+    @property
+    def plain_quality(self) -> float:
+        """Return the expected AUC or R^2 of a model without privacy."""
+        return self.setting.quality(self.plain)
 
 
 @dataclass(frozen=True)
-class _Scores:
+class Scores:
     """A model's scores compared with the best ones: the mean square of their difference, and their correlation.
 
     ``chance`` is the deviation of that correlation, and ``missed_chance`` of the mean square, over draws of the noise
@@ -112,20 +123,20 @@ class Setting:
         plain = _scores(rows, 0.0, best / rows, spectrum, problem)
         gained = problem.margin**2 - plain.missed
         lost = (private.missed - plain.missed) / gained if gained > 0.0 else math.inf
-        return Gain(max(lost, 0.0), self._quality(private), self._quality(plain))
+        return Gain(max(lost, 0.0), self, private, plain)
 
     def extremes(
         self, rows: float, noise: float, regularization: float, spectrum: Spectrum
     ) -> tuple[float, float]:
         """Return a low and a high AUC or R^2 of a fit, over `ALIGNMENTS` of the signal and draws of the noise."""
         qualities = [
-            self._quality(_scores(rows, noise, regularization, spectrum, self.problem, alignment), luck)
+            self.quality(_scores(rows, noise, regularization, spectrum, self.problem, alignment), luck)
             for alignment in ALIGNMENTS
             for luck in (-RANGE_DEVIATIONS, RANGE_DEVIATIONS)
         ]
         return min(qualities), max(qualities)
 
-    def _quality(self, scores: _Scores, luck: float = 0.0) -> float:
+    def quality(self, scores: Scores, luck: float = 0.0) -> float:
         """Return the AUC or R^2 of a fit whose noise is ``luck`` standard deviations better than its mean."""
         if not self.is_number:
             correlation = min(max(scores.correlation + luck * scores.chance, -1.0), 1.0)
@@ -158,7 +169,7 @@ def _scores(
     spectrum: Spectrum,
     problem: ReferenceProblem,
     alignment: float = 1.0,
-) -> _Scores:
+) -> Scores:
     shares, retained = shrinkage(spectrum, regularization, problem, alignment)
     errors = noise**2 * noise_shares(spectrum, regularization, problem) + sampling_variances(
         rows, spectrum, regularization, problem
@@ -167,8 +178,8 @@ def _scores(
     along = float(np.sum(shares * retained))
     spread = problem.margin**2 * float(np.sum(shares * retained**2)) + error
     if not spread:
-        return _Scores(problem.margin**2, 0.0, 0.0, 0.0)
-    return _Scores(
+        return Scores(problem.margin**2, 0.0, 0.0, 0.0)
+    return Scores(
         missed=problem.margin**2 * float(np.sum(shares * (1.0 - retained) ** 2)) + error,
         correlation=problem.margin * along / math.sqrt(spread),
         missed_chance=math.sqrt(2.0 * float(np.sum(errors**2))),
