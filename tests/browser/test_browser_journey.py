@@ -32,7 +32,7 @@ def test_an_analyst_goes_all_the_way_and_a_killed_server_goes_on(
 
         page.get_by_role("button", name="Try it on made-up rows").click()
         page.get_by_role("link", name="Open the session").click()
-        expect(page.get_by_text("A trial: this model has seen made-up rows only")).to_be_visible()
+        expect(page.get_by_text("A trial: this model was trained on made-up rows")).to_be_visible()
         page.get_by_role("link", name="Desk").click()
         assert left(page, "census") == 4.0  # a trial is free
 

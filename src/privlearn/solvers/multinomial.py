@@ -88,8 +88,9 @@ def minimise_multinomial(
     rows = problem.Rows(features, norm_bound)
     weights = np.ones(rows.count) if row_weights is None else row_weights
     size = n_classes * rows.dimension
-    tilt = np.zeros(size) if linear is None else linear.reshape(n_classes, -1).T.ravel()
+    tilt = np.zeros(size) if linear is None else linear.ravel()
     problem.check_vector("linear", tilt, size)
+    tilt = tilt.reshape(n_classes, -1).T.ravel()
     if offsets is not None:
         problem.check_vector("offsets", offsets, n_classes)
     objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt, offsets)
