@@ -276,6 +276,7 @@ def table_of(store: Path) -> str:
     Settings with fewer tables than `MIN_TABLES` are left out.
     """
     rows: dict[tuple[Any, ...], dict[tuple[Any, ...], str]] = {}
+    tables: dict[tuple[Any, ...], int] = {}
     for file in store.glob("*.json"):
         record = json.loads(file.read_text())
         if record["arrays"] is not None and record["tables"] < MIN_TABLES:
@@ -289,15 +290,20 @@ def table_of(store: Path) -> str:
             setting.epsilon,
         )
         rows.setdefault(key, {})[setting.generosity, setting.persons] = _cell(record)
+        if record["arrays"] is not None:
+            tables[key] = min(record["tables"], tables.get(key, record["tables"]))
     lines = [
-        "| family | records | terms | epsilon | as is | bounds x 10 | persons | persons, bounds x 10 |",
-        "|---|---|---|---|---|---|---|---|",
+        "| family | records | terms | epsilon | tables | as is | bounds x 10 | persons | persons, bounds x 10 |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for (replaced, family, size, terms, epsilon), cells in sorted(rows.items()):
+    for key, cells in sorted(rows.items()):
+        replaced, family, size, terms, epsilon = key
         name = FAMILIES[family] + (" (replace-one)" if replaced else "")
         shown = [cells.get((factor, persons), "") for persons in (False, True) for factor in (1.0, 10.0)]
         if set(shown) - {"", REFUSED}:
-            lines.append(f"| {name} | {size:,} | {terms} | {epsilon:g} | {' | '.join(shown)} |")
+            lines.append(
+                f"| {name} | {size:,} | {terms} | {epsilon:g} | {tables[key]} | {' | '.join(shown)} |"
+            )
     return "\n".join(lines)
 
 
@@ -306,10 +312,11 @@ def _cell(record: dict[str, Any]) -> str:
         return REFUSED
     summary = Results(**record["arrays"]).summary()
     hidden = f"; {100 * summary['not estimated']:.0f}% hidden" if summary["not estimated"] >= 0.005 else ""
-    shares = [100.0 * summary[name] for name in ("coverage", "error of it", "coverage without privacy")]
-    coverage = "{:.1f}±{:.1f} ({:.1f})".format(*shares)
+    coverage = f"{100.0 * summary['coverage']:.1f}±{100.0 * summary['error of it']:.1f}"
+    if record["setting"]["generosity"] == 1.0:  # wider bounds do not change the plain fit
+        coverage += f" ({100.0 * summary['coverage without privacy']:.1f})"
     uniform, width = summary["p-values uniform (KS)"], summary["median width"]
-    return f"{coverage}; {uniform:.2g}; {width:.2f}{hidden}; {record['tables']}"
+    return f"{coverage}; {uniform:.2g}; {width:.2f}{hidden}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -112,7 +112,10 @@ def test_the_figure_is_a_drawing_with_readable_text(run: Run, schema_only: Censu
         (("--rows", 10, "--columns", 5, "--epsilon", -1, *GAUSSIAN), "epsilon must be a number above 0"),
         (("--rows", 10, "--columns", 5, "--epsilon", "inf"), "finite epsilon"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--delta", 2), "delta must be"),
-        (("--rows", 10, "--epsilon", 1, *GAUSSIAN), "either --schema FILE, --columns NUMBER or --features MAP"),
+        (
+            ("--rows", 10, "--epsilon", 1, *GAUSSIAN),
+            "either --schema FILE, --columns NUMBER or --features MAP",
+        ),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, *GAUSSIAN, "--model", "forest"), "the model must be"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, *GAUSSIAN, "--out", "plan.doc"), "--out must end in"),
         (("--columns", 5, "--epsilon", 1), "--rows"),
