@@ -132,6 +132,8 @@ REASONS = {
     "server/service.py": "one class with a method per request",
     "solvers/losses.py": "a registry: one class per loss",
     "solvers/problem.py": "one value: the objective, with the rounding of each of its sums",
+    "estimators/forecast/forecast.py": "one result: what to expect, the search for enough, and its text",
+    "statistics/regression/design.py": "one algebra: from a formula to coefficients, rows and their units",
     "export/as_*.py": "one language, one table of its expressions",
     "export/fold.py": "one pass: each part of the encoding becomes a part of the scorecard",
     "data/encoding/arrays.py": "two encoders of arrays and the bounds that both keep",
