@@ -52,7 +52,7 @@ def prepare(folder: Path, names: list[str], rows: int, rounds: int) -> int:
         (folder / f"{name}.toml").write_text(
             f'name = "{name}"\nplan = "plan.toml"\nidentity = "{name}.key"\ncoordinator = "127.0.0.1:{port}"\n'
             f'certificate = "coordinator.crt"\nledger = "{name}.ledger"\nmax_epsilon = 2.0\nmax_delta = 1e-5\n'
-            "wait_seconds = 3600\npatience_seconds = 3600\n"
+            "wait_seconds = 3600\ntimeout_seconds = 3600\n"
         )
     (folder / "plan.toml").write_text(
         f'schema = "census.yaml"\nepsilon = 2.0\ndelta = 1e-5\nrounds = {rounds}\n[parties]\n'

@@ -84,11 +84,11 @@ def discover(
     ...     "name": "census",
     ...     "columns": {"age": {"type": "number", "lower": "estimate", "upper": "estimate"}},
     ... })
-    >>> schema = discover(simulated_census(20_000, seed=1), draft, epsilon=0.5)
+    >>> schema = discover(simulated_census(20_000, seed=1), draft, epsilon=2)
     >>> 17 < schema.columns["age"].lower < 24 and 75 < schema.columns["age"].upper < 92
     True
     >>> print(schema.private_bounds[0].guarantee)
-    (epsilon = 0.5)-differential privacy, neighbours: replace_one
+    (epsilon = 2)-differential privacy, neighbours: replace_one
     """
     guarantee, randomness = Guarantee(epsilon, delta, neighbours), randomness_from(random_state)
     draft = as_draft(draft)
