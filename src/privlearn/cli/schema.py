@@ -174,7 +174,7 @@ def check(
         typer.echo("--values prints the cells that do not fit, on this screen only.")
     size = f"{result.rows} rows, {len(description.columns)} columns"
     if not result.problems:
-        typer.echo(f"{size}: nothing stops a training. Next: privlearn train {table} --schema {schema} ...")
+        typer.echo(f"{size}: nothing stops a training. Next: privlearn split {table} --schema {schema} ...")
         return
     typer.echo(f"{size}: {result.problems} problem{'s' * (result.problems != 1)} would stop a training.")
     raise typer.Exit(1)
