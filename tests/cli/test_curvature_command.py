@@ -50,7 +50,7 @@ def test_from_a_table_to_effects_with_intervals(tmp_path: Path, run: Run) -> Non
     assert "In 80 %" in narrower.stdout
     free = run("inspect", model, "--effects")
     assert "Effects of columns, privacy intervals" in free.stdout
-    assert "without a private curvature" in free.stdout
+    assert "A private curvature would make them narrower" in free.stdout
     refused = run("curvature", model, table, *price, "--out", tmp_path / "again.curvature")
     assert refused.code == 1
     assert not (tmp_path / "again.curvature").exists()
