@@ -64,7 +64,7 @@ class MapOptions:
 
 @dataclass(frozen=True)
 class ArrayOptions(MapOptions):
-    """The same, and what is public about the target of the rows."""
+    """The public feature map, and the public properties of the target of arrays."""
 
     classes: Annotated[
         str | None,

@@ -31,9 +31,8 @@ _FLAT_WEIGHT = 1 / 3  # of equal curvatures against decaying ones, on the scale 
 _TARGET_DEVIATION = (
     0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
 )
-_UNEQUAL = (
-    3.0  # noise in scores over that of equal curvatures: 3 on simulated visits, 5 on CoverType's elevation
-)
+# Noise in scores over that of equal curvatures: 3 on simulated visits, 5 on CoverType's elevation.
+_UNEQUAL = 3.0
 _NOT_COMMON = 0.5  # part of the norm of rows that are not centred by which they differ
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = 0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult, 1000 and 4000 rows
@@ -143,9 +142,8 @@ def _flat_balance(task: Task, deviation: float) -> float:
         return 0.0
     directions = min(task.dimension, _SEPARATOR**2)
     width = task.loss.lipschitz / task.loss.smoothness
-    within = math.erf(
-        width / (math.sqrt(2.0) * _TARGET_DEVIATION)
-    )  # of normal residuals, where the loss is curved
+    # Share of normal residuals that are within the width, where the loss is curved.
+    within = math.erf(width / (math.sqrt(2.0) * _TARGET_DEVIATION))
     curvature = task.total * within * task.loss.smoothness / directions
     return deviation**2 / (curvature * _TARGET_DEVIATION**2)
 

@@ -394,7 +394,7 @@ def progress_display(progress: Progress | bool | None) -> Progress | None:
     """
     if progress is None and hasattr(sys, "ps1") and sys.stderr.isatty():
         start = time.monotonic() + PROGRESS_DELAY_SECONDS
-        return lambda *news: show_progress(*news) if time.monotonic() >= start else None
+        return lambda *state: show_progress(*state) if time.monotonic() >= start else None
     return show_progress if progress is True else progress or None
 
 

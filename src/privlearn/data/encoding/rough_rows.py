@@ -7,8 +7,8 @@ numbers a, b and c are the row's own. So a product is looked up, with one look-u
 
     x @ w  =  a sum_j (t_j @ w_j)  -  b (m @ w)  +  c w_last
 
-The differences cancel digits. A solver that minimises with such products to its tolerance starts there anew with the
-rows themselves, and its first pass nearly always certifies that point.
+The differences cancel digits, so a solver uses these products only to find a starting point. It then continues with
+the rows themselves, and its first pass nearly always certifies that point.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNDERFLOW = 1e-300
 
 
 def rough_tables(layout: FeatureLayout, cells: PackedCells) -> RoughTables | None:
-    """Return the tables of a layout, or None where the features of distinct values would take much memory themselves.
+    """Return the tables of a layout; None where features of distinct values take over a quarter of the rows' memory.
 
     That depends on the first block, harmlessly: a warm start only saves time.
     """
