@@ -47,6 +47,12 @@ def test_refusals_say_what_to_type(run: Run, tmp_path: Path) -> None:
     assert "only models of columns can be exported" in run("export", kernel, "--to", "json").told
 
 
+def test_the_ending_of_a_report_is_its_format(run: Run, tmp_path: Path) -> None:
+    for ending, start in ((".html", "<"), (".json", "{"), (".md", "#")):
+        run("report", release_file("logistic"), "--as", "ethics", "--out", tmp_path / f"board{ending}")
+        assert (tmp_path / f"board{ending}").read_text().startswith(start)
+
+
 def test_reports(run: Run, tmp_path: Path) -> None:
     run("report", release_file("logistic"), "--out", tmp_path / "papers", "--format", "html")
     assert len(list((tmp_path / "papers").glob("*.html"))) == 7

@@ -28,7 +28,12 @@ def report(
         ),
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="md, html or json.", show_default="md; json for sacro")
+        str | None,
+        typer.Option(
+            "--format",
+            help="md, html or json.",
+            show_default="the ending of --out; else md, or json for sacro",
+        ),
     ] = None,
     evaluation: Annotated[
         Path | None, typer.Option(help="An evaluation of this model, for its accuracy.")
@@ -56,13 +61,13 @@ def report(
 
     \b
     Example:
-      privlearn report income.privlearn --as ethics --format html --out board.html
+      privlearn report income.privlearn --as ethics --out board.html
       privlearn report income.privlearn --as sacro --out report.json
-      privlearn report readmitted.estimates --format html --out board.html
+      privlearn report readmitted.estimates --out board.html
       privlearn report income.privlearn --evaluation income.evaluation --out reports
       privlearn report income.privlearn --ledger budgets.db --dataset people --publish-budget --out reports
     """
-    from privlearn.export.report import ReleaseProperties, write_report
+    from privlearn.export.report import FORMATS, ReleaseProperties, write_report
     from privlearn.release.archive import format_of
     from privlearn.release.artifact import Release
     from privlearn.release.counts_file import CountsFile
@@ -74,6 +79,8 @@ def report(
         )
     if dataset is not None and ledger is None:
         raise InvalidParameter("--dataset names a budget. Add --ledger PATH and --publish-budget.")
+    if form is None and out is not None:
+        form = next((known for known, ending in FORMATS.items() if out.suffix == ending), None)
     if format_of(model.read_bytes()) == CountsFile.format:
         if name not in (None, "ethics") or evaluation is not None:
             raise InvalidParameter("estimates have one report. Leave out --as and --evaluation.")
