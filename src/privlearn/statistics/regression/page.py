@@ -202,7 +202,8 @@ def forest_plot(estimates: Estimates, level: float = LEVEL) -> str:
         ]
     name = estimates.ratio_name
     low, high = min(row.lower for row in rows), max(row.upper for row in rows)
-    for end, anchor in ((min(low, 0.0), "start"), (0.0, "middle"), (max(high, 0.0), "end")):
+    ends = {min(low, 0.0): "start", max(high, 0.0): "end", 0.0: "middle"}  # 0 once, also where it is an end
+    for end, anchor in ends.items():
         shapes.append(svg_text(position(end), bottom + 16, f"{math.exp(end) if name else end:.3g}", anchor))
     caption = (
         f"{name or 'coefficient'}, with {level:.0%} intervals; grey: the interval contains {1 if name else 0}"
